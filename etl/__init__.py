@@ -1,0 +1,1 @@
+"""Traffic into rollouts: logs in, rows in partitioned Parquet, SQL out."""

@@ -1,0 +1,93 @@
+"""The contract of an adapter, and the list of those there are.
+
+An adapter is one file in `etl/adapters/` with one subclass of `Adapter`. There is nothing to register: every module of that
+package whose name does not start with `_` is one. The contract tests (`tests/contract/`) run by themselves on all of them.
+"""
+
+from __future__ import annotations
+
+import abc
+import functools
+import importlib
+import pkgutil
+from collections.abc import Iterable, Iterator, Sequence
+from pathlib import Path
+from typing import Any, ClassVar, NamedTuple
+
+import etl.adapters
+from etl.conversation import Conversation, Ignored, Outcome, Record, StoredEvent, Unusable
+from etl.errors import UsageError
+
+
+class Sample(NamedTuple):
+    """What detection sees of a file: the first bytes, and the first records where it is JSON (else none)."""
+
+    uri: str
+    head: bytes
+    values: Sequence[Any]
+    """The first JSON values, decoded; for one top-level array its first elements, and `array` is true."""
+    array: bool = False
+
+    def objects(self) -> list[dict[str, Any]]:
+        """The values that are JSON objects."""
+        return [value for value in self.values if isinstance(value, dict)]
+
+
+class FileContext(NamedTuple):
+    """The file a parse is about. Names and folders may fill an empty `model`, never an identity."""
+
+    uri: str
+    path: Path | None = None
+    """Where it lies, when it is a local file and no archive member."""
+
+
+class Adapter(abc.ABC):
+    """Reads one format. Stateless: one instance serves all files, also at the same time."""
+
+    name: ClassVar[str]
+    """Snake case, the format's own name."""
+    version: ClassVar[int] = 1
+    """Raise it when the same input gives other rows: files read by an older version then count as stale."""
+    about: ClassVar[str]
+    """One line for `etl formats`: whose logs these are, and in which shape."""
+    spans_files: ClassVar[bool] = False
+    """True where a conversation can lie in several files: `parse` yields fragments, `assemble` makes rows of them."""
+    ignores: ClassVar[dict[str, str]] = {}
+    """Every rule that `Ignored` may name, with what it leaves out and why."""
+
+    @abc.abstractmethod
+    def score(self, sample: Sample) -> float:
+        """How sure it is, 0 to 1, that a file is of its format; by content alone. 0: not mine. 1: nothing else looks like it."""
+
+    @abc.abstractmethod
+    def parse(self, records: Iterable[Record], file: FileContext) -> Iterator[Outcome]:
+        """Account for every record of one file: each is in a Conversation or Fragment, Unusable, or Ignored.
+
+        Never raises on input and never drops a record: the run checks the sum.
+        """
+
+    def assemble(self, family: Sequence[StoredEvent]) -> Iterator[Conversation | Unusable | Ignored]:
+        """Conversations from all stored events of one family (one key, or several that share a record). Pure in the set."""
+        raise NotImplementedError(f"{self.name} does not span files")
+
+
+@functools.cache
+def adapters() -> dict[str, Adapter]:
+    """Every adapter by name, sorted."""
+    found: dict[str, Adapter] = {}
+    for module_info in pkgutil.iter_modules(etl.adapters.__path__):
+        if module_info.name.startswith("_"):
+            continue
+        module = importlib.import_module(f"{etl.adapters.__name__}.{module_info.name}")
+        for value in vars(module).values():
+            if isinstance(value, type) and issubclass(value, Adapter) and value.__module__ == module.__name__:
+                found[value.name] = value()
+    return dict(sorted(found.items()))
+
+
+def adapter_named(name: str) -> Adapter:
+    """The adapter of that name; UsageError lists the known ones otherwise."""
+    known = adapters()
+    if name not in known:
+        raise UsageError(f"no format is called {name!r}; known formats: {', '.join(known)}")
+    return known[name]

@@ -1,0 +1,1 @@
+"""One format, one file. Modules whose name starts with `_` are shared reading helpers."""
