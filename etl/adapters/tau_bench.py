@@ -1,0 +1,257 @@
+"""τ-bench results: one JSON array, one element an attempt at one task, `{task_id, trial, reward, info, traj}`.
+
+What the records do not say stays unsaid: there is no model, no time and no usage in them. The domain (airline, retail)
+is not named either, but each has its own policy, so the system prompt tells tasks of equal number apart. Call ids are
+used again within one conversation, so results are paired in order. Attempts at one task are a group whichever file they
+lie in: sets of runs by different models, which only the file names tell apart, want a `--source` each.
+
+The benchmark's few-shot file (JSON Lines of `{"messages_display": text}`) is recognised and refused, record by record:
+it is a transcript in one string where `assistant: None` stands for a call, so neither calls nor speakers can be had
+back.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator
+from hashlib import blake2b
+from pathlib import PurePath
+from typing import Any
+
+from etl.adapter import Adapter, FileContext, Sample
+from etl.adapters._blocks import call, identifier, read
+from etl.conversation import Conversation, Message, Outcome, Record, ToolCall, Unusable, Verdict
+from etl.decode import encode
+
+_DISPLAY = "messages_display"
+_ROLES = frozenset({"system", "developer", "user", "assistant", "tool"})
+_HELD = frozenset({"role", "content", "tool_calls", "tool_call_id", "name", "reasoning_content"})
+_ERROR = re.compile(r"Error: |Unknown action ")
+_NOT_FOUND = re.compile(r"Error: .*\bnot found\b")
+_MODEL_IN_NAME = (
+    re.compile(r"(?:\A|_)(?:orchestrated-tool-calling|tool-calling|act|react|few-shot)-(.+)-\d+\.\d+_range_-?\d+-"),
+    re.compile(r"(?:\A|_)([A-Za-z0-9.:-]+)-(?:airline|retail)\.jsonl?(?:\.\w+)?\Z"),
+)
+"""How the benchmark names result files: `<strategy>-<model>-<temperature>_range_…` and `<model>-<domain>.json`."""
+
+
+class TauBench(Adapter):
+    """Results of τ-bench runs (airline, retail, and what was forked from them)."""
+
+    name = "tau_bench"
+    version = 1
+    about = "τ-bench results: one JSON array, one element {task_id, trial, reward, info, traj} an attempt"
+
+    def score(self, sample: Sample) -> float:
+        """Sure of `traj` beside `task_id` and `trial` or `reward`; sure of the few-shot file too, to refuse it."""
+        objects = sample.objects()
+        if not objects:
+            return 0.0
+        attempts = sum(_is_attempt(value) for value in objects)
+        displays = sum(len(value) == 1 and isinstance(value.get(_DISPLAY), str) for value in objects)
+        return max(attempts, displays) / len(sample.values)
+
+    def parse(self, records: Iterable[Record], file: FileContext) -> Iterator[Outcome]:
+        """One conversation a record.
+
+        An attempt that failed before it began has no system prompt; that of its file tells the domain.
+        """
+        model = _model_of(file.uri)
+        policy = ""
+        waiting: list[Record] = []
+        for record in records:
+            policy = _policy(record.value) or policy
+            waiting.append(record)
+            if policy:
+                yield from (_attempt(each, model, policy) for each in waiting)
+                waiting.clear()
+        yield from (_attempt(each, model, policy) for each in waiting)
+
+
+def _is_attempt(value: dict[str, Any]) -> bool:
+    return "task_id" in value and isinstance(value.get("traj"), list) and ("trial" in value or "reward" in value)
+
+
+def _model_of(uri: str) -> str | None:
+    """The model, where the file has the name that the benchmark gave it.
+
+    >>> _model_of("/runs/tool-calling-gpt-4o-0.0_range_0--1_user-gpt-4o-llm_0612093042.json"), _model_of("/runs/a.json")
+    ('gpt-4o', None)
+    """
+    name = PurePath(uri).name
+    for pattern in _MODEL_IN_NAME:
+        found = pattern.search(name)
+        if found:
+            return found[1]
+    return None
+
+
+def _policy(value: Any) -> str:
+    """The system prompt of an attempt, which is the policy of its domain; empty where it has none."""
+    turns = value.get("traj") if isinstance(value, dict) else None
+    first = turns[0] if isinstance(turns, list) and turns else None
+    if not isinstance(first, dict) or first.get("role") != "system":
+        return ""
+    return read(first.get("content")).text
+
+
+def _attempt(record: Record, model: str | None, policy: str) -> Conversation | Unusable:
+    value = record.value
+    if not isinstance(value, dict):
+        return Unusable(record, "not_an_object", "an attempt is a JSON object; this element is none: see what wrote it")
+    if _DISPLAY in value and "traj" not in value:
+        return Unusable(
+            record,
+            "calls_not_logged",
+            "a few-shot transcript in one string has lost its tool calls; ingest the results JSON of the run instead",
+        )
+    turns = value.get("traj")
+    if not isinstance(turns, list):
+        return Unusable(record, "no_messages", "`traj` is not a list of messages; is this a τ-bench results file?")
+    messages: list[Message] = []
+    for index, turn in enumerate(turns):
+        message = _message(turn)
+        if message is None:
+            return Unusable(
+                record, "bad_message", f"`traj[{index}]` is not a message with a known role; see what wrote it"
+            )
+        messages.append(message)
+    return _conversation(record, value, messages, model, policy)
+
+
+def _message(turn: Any) -> Message | None:
+    """One message of `traj`; None where it is none."""
+    role = turn.get("role") if isinstance(turn, dict) else None
+    if not isinstance(role, str) or role not in _ROLES:
+        return None
+    content = read(turn.get("content"))
+    calls, unread = _calls(turn.get("tool_calls"))
+    extra = {key: item for key, item in turn.items() if key not in _HELD and item is not None}
+    if unread:
+        extra["tool_calls"] = unread
+    if content.rest or content.results:
+        extra["content"] = turn["content"]
+    reasoning = turn.get("reasoning_content")
+    if reasoning is not None and not isinstance(reasoning, str):
+        extra["reasoning_content"] = reasoning
+    message = Message(
+        role,
+        content.text,
+        reasoning=reasoning if isinstance(reasoning, str) else content.reasoning,
+        calls=[*(content.calls or ()), *calls] or None,
+        name=identifier(turn.get("name")),
+        parts=content.parts,
+        extra=extra or None,
+    )
+    if role == "tool":
+        message.call_id = identifier(turn.get("tool_call_id"))
+        message.failed = _ERROR.match(message.content) is not None
+        message.condition = "not_found" if _NOT_FOUND.match(message.content) else None
+    return message
+
+
+def _calls(listed: Any) -> tuple[list[ToolCall], list[Any]]:
+    """The calls of a message, and what of its `tool_calls` is none."""
+    items = listed if isinstance(listed, list) else [] if listed is None else [listed]
+    made: list[ToolCall] = []
+    unread: list[Any] = []
+    for item in items:
+        read_as = call(item) if isinstance(item, dict) else None
+        if read_as is None:
+            unread.append(item)
+        else:
+            made.append(read_as)
+    return made, unread
+
+
+def _conversation(
+    record: Record, value: dict[str, Any], messages: list[Message], model: str | None, policy: str
+) -> Conversation:
+    info = value.get("info")
+    task_id, trial, reward = identifier(value.get("task_id")), value.get("trial"), value.get("reward")
+    said = value["model"] if isinstance(value.get("model"), str) else None
+    held = {"traj": True, "info": isinstance(info, dict), "task_id": task_id is not None}
+    held["trial"] = type(trial) is int and 0 <= trial < 2**31
+    held["reward"] = reward is None or type(reward) in (int, float)
+    held["model"] = said is not None
+    extra = {key: item for key, item in value.items() if not held.get(key)}
+    info = info if isinstance(info, dict) else {}
+    left = _unmodelled(info)
+    if left:
+        extra["info"] = left
+    judgments, components = _judged(info)
+    task = None if task_id is None else (_namespace(value, policy), task_id)
+    return Conversation(
+        messages,
+        [record],
+        local_id="/".join(part for part in (task_id, identifier(trial)) if part) or None,
+        run=said or "",
+        task=task,
+        group=None if task is None or not held["trial"] else encode([*task, said]),
+        sample_index=trial if held["trial"] else None,
+        reward=reward if held["reward"] else None,
+        rewards=components or None,
+        judgments=judgments or None,
+        model=said or model,
+        status=_status(info),
+        finish_reason=info["source"] if isinstance(info.get("source"), str) else None,
+        error=info["error"] if isinstance(info.get("error"), str) else None,
+        extra=extra or None,
+    )
+
+
+def _namespace(value: dict[str, Any], policy: str) -> str:
+    """Benchmark and domain: as logged (forks log `domain` or `env`), else by the policy that its tasks share."""
+    domain = next((value[key] for key in ("domain", "env") if isinstance(value.get(key), str)), None)
+    if domain is None:
+        domain = blake2b(policy.encode(), digest_size=16).hexdigest() if policy else ""
+    return f"tau_bench:{domain}"
+
+
+def _status(info: dict[str, Any]) -> str | None:
+    """The environment scores an attempt when it is over; one that was never scored ran out of steps."""
+    if info.get("error"):
+        return "error"
+    if "reward_info" not in info:
+        return None
+    return "truncated" if info["reward_info"] is None else "completed"
+
+
+def _judged(info: dict[str, Any]) -> tuple[list[Verdict], dict[str, Any]]:
+    """The checks behind the reward (`r_actions`, `r_outputs`, each expected output), and their numbers by name."""
+    scored = info.get("reward_info")
+    checks = scored.get("info") if isinstance(scored, dict) else None
+    if not isinstance(checks, dict):
+        return [], {}
+    components = {name: value for name, value in checks.items() if type(value) in (int, float, bool)}
+    verdicts = [Verdict(name, "rule", _number(value)) for name, value in components.items()]
+    outputs = checks.get("outputs")
+    if isinstance(outputs, dict):
+        verdicts += [
+            Verdict("output", "rule", _number(found), label=text)
+            for text, found in outputs.items()
+            if type(found) is bool
+        ]
+    return verdicts, components
+
+
+def _number(value: int | float | bool) -> float | None:
+    try:
+        return float(value)
+    except OverflowError:
+        return None
+
+
+def _unmodelled(info: dict[str, Any]) -> dict[str, Any]:
+    """What of `info` no column holds; the scored actions only where they are not the task's own once more."""
+    left = dict(info)
+    for name in ("source", "error"):
+        if isinstance(left.get(name), str):
+            del left[name]
+    scored, task = left.get("reward_info"), left.get("task")
+    if isinstance(scored, dict):
+        scored = dict(scored)
+        if isinstance(task, dict) and "actions" in task and scored.get("actions") == task["actions"]:
+            del scored["actions"]
+        left["reward_info"] = scored
+    return left
