@@ -52,6 +52,8 @@ class Adapter(abc.ABC):
     """One line for `etl formats`: whose logs these are, and in which shape."""
     spans_files: ClassVar[bool] = False
     """True where a conversation can lie in several files: `parse` yields fragments, `assemble` makes rows of them."""
+    splits: ClassVar[bool] = False
+    """True where one framed record holds many units (spans of a batch): the outcomes then count the units."""
     ignores: ClassVar[dict[str, str]] = {}
     """Every rule that `Ignored` may name, with what it leaves out and why."""
 

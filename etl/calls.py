@@ -1,0 +1,154 @@
+"""Tool calls into steps: arguments as the text of an object, ids made unique, each result paired with its call.
+
+A result answers the first open call with its id that was made before it; without an id, the first open call of the same
+name, else the only open call. A missing result stays missing, an orphan stays where it is; nothing is invented.
+"""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+from etl.conversation import Message, ToolCall
+from etl.decode import JsonError, decode, encode
+
+ERROR_TEXT = 1_000
+"""Characters of a result kept as `steps.error`; the whole text is in the message."""
+
+
+class Arguments(NamedTuple):
+    """`text` is a JSON object; `raw` the log's own text where that was none; `notes` become flags."""
+
+    text: str
+    raw: str | None = None
+    notes: tuple[str, ...] = ()
+
+
+def arguments(value: Any, free_form: bool = False) -> Arguments:
+    """Arguments in any spelling: an object, its JSON text, that text encoded once more, or no object at all.
+
+    >>> arguments({"n": 2}).text, arguments('"{\\\\"n\\\\": 2}"').text
+    ('{"n":2}', '{"n": 2}')
+    >>> arguments("oops")
+    Arguments(text='{}', raw='oops', notes=('invalid_arguments',))
+    """
+    if type(value) is dict:
+        return Arguments(encode(value))
+    if value is None:
+        return Arguments("{}")
+    if type(value) is not str:
+        return Arguments("{}", encode(value), ("invalid_arguments",))
+    if free_form:
+        return Arguments(encode({"input": value}))
+    if not value.strip():
+        return Arguments("{}", value)
+    text = value
+    for _ in range(3):
+        try:
+            decoded = decode(text.encode("utf-8", "surrogatepass"))
+        except JsonError:
+            break
+        if isinstance(decoded.value, dict):
+            if not decoded.notes or decoded.notes == ("duplicate_keys",):
+                return Arguments(text, None, decoded.notes)
+            return Arguments(encode(decoded.value), text, decoded.notes)
+        if not isinstance(decoded.value, str):
+            break
+        text = decoded.value
+    return Arguments("{}", value, ("invalid_arguments",))
+
+
+class StepRow:
+    """A step while its result is awaited."""
+
+    __slots__ = ("actor", "arguments", "at", "call_id", "condition", "duration_ms", "error", "message_index", "name",
+                 "raw_arguments", "result_index", "status")
+
+    def __init__(self, call: ToolCall, call_id: str, parsed: Arguments, message_index: int, at: int | None) -> None:
+        self.call_id = call_id
+        self.name = call.name
+        self.actor = call.actor
+        self.arguments = parsed.text
+        self.raw_arguments = parsed.raw
+        self.message_index = message_index
+        self.result_index: int | None = None
+        self.status = "ok" if call.actor == "server" else "missing"
+        self.condition: str | None = None
+        self.error: str | None = None
+        self.at = at
+        self.duration_ms = call.duration_ms
+
+
+class Pairing:
+    """The calls of one conversation, in order, and which of them are still open."""
+
+    def __init__(self) -> None:
+        self.steps: list[StepRow] = []
+        self.flags: set[str] = set()
+        self._used: set[str] = set()
+        self._open: dict[str | None, list[StepRow]] = {}
+
+    def call(self, call: ToolCall, message_index: int, at: int | None) -> tuple[StepRow, str | None]:
+        """A new step; also the id as logged, where it had to be changed to be unique."""
+        parsed = arguments(call.arguments, call.free_form)
+        if parsed.notes:
+            self.flags.update(parsed.notes)
+        logged = call.id
+        if not logged:
+            unique = f"call_{len(self.steps) + 1}"
+            while unique in self._used:
+                unique += "_"
+        elif logged in self._used:
+            self.flags.add("reused_call_id")
+            number = 2
+            while (unique := f"{logged}#{number}") in self._used:
+                number += 1
+        else:
+            unique = logged
+        self._used.add(unique)
+        step = StepRow(call, unique, parsed, message_index, at)
+        self.steps.append(step)
+        self._open.setdefault(logged or None, []).append(step)
+        return step, logged if logged and unique != logged else None
+
+    def result(self, message: Message, message_index: int) -> StepRow | None:
+        """The step that a tool message answers; None for an orphan."""
+        step = self._answered(message)
+        if step is None:
+            self.flags.add("orphan_result")
+            return None
+        step.result_index = message_index
+        if message.cancelled:
+            step.status, step.error = "cancelled", message.content[:ERROR_TEXT]
+        elif message.failed:
+            step.status, step.error = "error", message.content[:ERROR_TEXT]
+            step.condition = message.condition or "error"
+        else:
+            step.status = "ok"
+            step.condition = message.condition or ("success" if message.failed is False else None)
+        if message.duration_ms is not None:
+            step.duration_ms = message.duration_ms
+        return step
+
+    def _answered(self, message: Message) -> StepRow | None:
+        if message.call_id:
+            waiting = self._open.get(message.call_id)
+            return waiting.pop(0) if waiting else None
+        candidates = [step for waiting in self._open.values() for step in waiting]
+        named = [step for step in candidates if message.name and step.name == message.name]
+        if named:
+            chosen = min(named, key=lambda step: self.steps.index(step))
+        elif len(candidates) == 1 and not message.name:
+            chosen = candidates[0]
+        else:
+            return None
+        for waiting in self._open.values():
+            if chosen in waiting:
+                waiting.remove(chosen)
+        return chosen
+
+    def close(self) -> bool:
+        """Flag what was never answered; True where a call of the last step's message is still open."""
+        missing = [step for step in self.steps if step.status == "missing"]
+        if missing:
+            self.flags.add("missing_result")
+        return bool(missing)

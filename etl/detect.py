@@ -1,0 +1,136 @@
+"""Which adapter reads a file: told by content alone, with the scores that decided it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from itertools import islice
+from pathlib import Path
+from typing import NamedTuple
+
+from etl.adapter import Adapter, Sample, adapter_named, adapters
+from etl.conversation import Record
+from etl.errors import DetectionError, SourceError
+from etl.framing import Limits, frame
+from etl.opening import blocks
+
+SAMPLE_RECORDS = 64
+SAMPLE_BYTES = 4 << 20
+LEAST_SCORE = 0.3
+"""Below it, no claim counts."""
+LEAST_LEAD = 0.05
+"""Two claims closer than this are a tie."""
+
+_MAGIC = (
+    (b"\x89PNG", "a PNG image"),
+    (b"\xff\xd8\xff", "a JPEG image"),
+    (b"GIF8", "a GIF image"),
+    (b"RIFF", "a media file"),
+    (b"%PDF", "a PDF document"),
+    (b"\x7fELF", "a program"),
+    (b"SQLite format 3\x00", "an SQLite database that no adapter reads"),
+    (b"PAR1", "a Parquet file that no adapter reads"),
+    (b"PK\x03\x04", "a ZIP archive"),
+)
+_LFS = b"version https://git-lfs.github.com/spec/"
+_SPEECH = {"messages", "message", "conversation", "conversations", "role", "content", "prompt", "completion", "traj",
+           "resourceSpans", "resourceLogs", "spans", "steps", "trajectory", "history", "events", "turns", "text"}
+"""Keys that a conversation has somewhere near its top; a single object without any of them is settings or metadata."""
+
+
+class Skipped(SourceError):
+    """The file is recognisably no conversation log."""
+
+
+class Detection(NamedTuple):
+    """The adapter that reads a file, every adapter's score, and one sentence on why."""
+
+    adapter: Adapter
+    scores: dict[str, float]
+    why: str
+
+
+def detect(path: Path | str, format: str | None = None, member: str | None = None) -> Detection:
+    """Which adapter reads the file.
+
+    Raises Skipped where the file is no conversation log, DetectionError where no adapter or more than one claims it,
+    SourceError where it cannot be read.
+    """
+    uri = str(path) if member is None else f"{path}!{member}"
+    if format is not None:
+        return Detection(adapter_named(format), {}, "given with --format")
+    return choose(sample(Path(path), member, uri))
+
+
+def sample(path: Path, member: str | None, uri: str) -> Sample:
+    """The first bytes and records of a file."""
+    head: list[bytes] = []
+    records: list[Record] = []
+    try:
+        for framed in islice(frame(_first(blocks(path, member), head), Limits()), SAMPLE_RECORDS * 4):
+            if isinstance(framed, Record):
+                records.append(framed)
+                if len(records) >= SAMPLE_RECORDS:
+                    break
+    except SourceError:
+        if not head:
+            raise
+    first = b"".join(head)
+    array = first.lstrip(b"\xef\xbb\xbf \t\r\n")[:1] == b"[" and not (records and records[0].raw[:1] == b"[")
+    return Sample(uri, first[:65536], [record.value for record in records], array)
+
+
+def _first(source: Iterator[bytes], head: list[bytes]) -> Iterator[bytes]:
+    """The blocks up to SAMPLE_BYTES, at a line end where there is one, so that the cut makes no torn record of its own."""
+    size = 0
+    for block in source:
+        head.append(block)
+        size += len(block)
+        if size >= SAMPLE_BYTES:
+            cut = block.rfind(b"\n")
+            yield block if cut < 0 else block[: cut + 1]
+            return
+        yield block
+
+
+def choose(sample: Sample) -> Detection:
+    """The adapter with the clearly highest score."""
+    scores = {name: round(adapter.score(sample), 3) for name, adapter in adapters().items()}
+    ranked = sorted(((score, name) for name, score in scores.items() if score >= LEAST_SCORE), reverse=True)
+    if not ranked:
+        _refuse(sample, scores)
+    if len(ranked) > 1 and ranked[0][0] - ranked[1][0] < LEAST_LEAD:
+        names = ", ".join(f"{name} {score:.2f}" for score, name in ranked if ranked[0][0] - score < LEAST_LEAD)
+        raise DetectionError(f"{sample.uri}: more than one format claims it ({names}); name one with --format")
+    score, name = ranked[0]
+    return Detection(adapters()[name], scores, f"{name} scores {score:.2f}, {_second(ranked)}")
+
+
+def _second(ranked: list[tuple[float, str]]) -> str:
+    return f"next is {ranked[1][1]} with {ranked[1][0]:.2f}" if len(ranked) > 1 else "no other format claims it"
+
+
+def _refuse(sample: Sample, scores: dict[str, float]) -> None:
+    head = sample.head
+    if not head.strip(b" \t\r\n\x00\xef\xbb\xbf"):
+        raise Skipped(f"{sample.uri}: empty")
+    if head.startswith(_LFS):
+        raise DetectionError(f"{sample.uri}: a Git LFS pointer, not the file itself; run `git lfs pull` and ingest again")
+    for magic, what in _MAGIC:
+        if head.startswith(magic):
+            raise Skipped(f"{sample.uri}: {what}")
+    if not any(isinstance(value, (dict, list)) for value in sample.values):
+        kind = "binary data" if b"\x00" in head else "text without JSON records"
+        raise Skipped(f"{sample.uri}: {kind}; no adapter reads it")
+    if len(sample.values) == 1 and not sample.array and not _speaks(sample.values[0]):
+        raise Skipped(f"{sample.uri}: a single JSON object without messages (settings, metadata or metrics)")
+    best = ", ".join(f"{name} {score:.2f}" for name, score in sorted(scores.items(), key=lambda item: -item[1])[:3])
+    raise DetectionError(f"{sample.uri}: no known conversation format (best: {best}); name one with --format, see `etl formats`")
+
+
+def _speaks(value: object, depth: int = 4) -> bool:
+    """Whether any key near the top is one that a conversation has."""
+    if isinstance(value, dict):
+        return bool(_SPEECH & value.keys()) or (depth > 0 and any(_speaks(item, depth - 1) for item in value.values()))
+    if isinstance(value, list):
+        return depth > 0 and any(_speaks(item, depth - 1) for item in value[:8])
+    return False

@@ -1,0 +1,90 @@
+"""Paths as a person gives them into the files to read: sorted, each once, the same on every machine."""
+
+from __future__ import annotations
+
+import fnmatch
+import glob
+import os
+import stat
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+from typing import NamedTuple
+
+from etl.errors import UsageError
+
+
+class FoundFile(NamedTuple):
+    """A file to read. `uri` is the plain absolute path; an archive member follows after `!`."""
+
+    uri: str
+    path: Path
+    size: int
+    modified_ns: int
+    member: str | None = None
+
+
+def discover(paths: Iterable[str | Path], exclude: Sequence[str] = ()) -> list[FoundFile]:
+    """Every file under the given files, folders and globs, sorted by path; lakes and what `exclude` matches are left out.
+
+    `exclude` globs are matched against the whole path, the path below the given folder, and the name.
+    UsageError where a path does not exist or a glob matches nothing.
+    """
+    found: dict[str, FoundFile] = {}
+    for given in paths:
+        for root in _roots(str(given)):
+            for path in _files(root):
+                if not _excluded(path, root, exclude):
+                    entry = _entry(path)
+                    found[entry.uri] = entry
+    return [found[uri] for uri in sorted(found)]
+
+
+def _roots(given: str) -> list[Path]:
+    if given.startswith("file://"):
+        given = given.removeprefix("file://")
+    elif "://" in given:
+        raise UsageError(f"{given}: only local paths can be read; copy the files here first")
+    path = Path(given).expanduser()
+    if path.exists() or path.is_symlink():
+        return [path]
+    matches = sorted(glob.glob(str(path), recursive=True, include_hidden=True))
+    if not matches:
+        raise UsageError(f"{given}: no such file or folder, and no file matches it as a glob")
+    return [Path(match) for match in matches]
+
+
+def _files(root: Path) -> Iterable[Path]:
+    if not root.is_dir():
+        yield root
+        return
+    for folder, folders, names in os.walk(root):
+        folders[:] = sorted(name for name in folders if not _is_lake(Path(folder, name)))
+        if _is_lake(Path(folder)):
+            folders[:] = []
+            continue
+        for name in sorted(names):
+            yield Path(folder, name)
+
+
+def _is_lake(folder: Path) -> bool:
+    return (folder / "_delta_log").is_dir() or (folder / "rollouts" / "_delta_log").is_dir()
+
+
+def _excluded(path: Path, root: Path, patterns: Sequence[str]) -> bool:
+    below = os.path.relpath(path, root) if path != root else path.name
+    return any(
+        fnmatch.fnmatchcase(text, pattern)
+        for pattern in patterns
+        for text in (str(path), below, path.name, *Path(below).parts[:-1])
+    )
+
+
+def _entry(path: Path) -> FoundFile:
+    uri = os.path.abspath(path)
+    try:
+        status = path.stat()
+    except OSError:
+        return FoundFile(uri, path, 0, 0)
+    if not stat.S_ISREG(status.st_mode):
+        return FoundFile(uri, path, -1, status.st_mtime_ns)
+    return FoundFile(uri, path, status.st_size, status.st_mtime_ns)

@@ -1,0 +1,185 @@
+"""Files into decompressed UTF-8 byte blocks, with the digest of what lies on disk.
+
+Compression is told by magic bytes, never by name. UTF-16 and UTF-32 (with a byte order mark, or plainly recognisable) are
+transcoded; offsets then count in the UTF-8 text. A compressed stream that ends early gives what can be read, then says so.
+"""
+
+from __future__ import annotations
+
+import bz2
+import codecs
+import hashlib
+import lzma
+import zipfile
+import zlib
+from collections.abc import Iterator
+from pathlib import Path
+from typing import BinaryIO, NamedTuple, Protocol
+
+import zstandard
+
+from etl.errors import SourceError
+
+BLOCK = 1 << 20
+"""Bytes read at a time."""
+
+
+class Decompressor(Protocol):
+    """What bz2, lzma, zlib and zstandard decompressors share."""
+
+    @property
+    def eof(self) -> bool: ...
+    @property
+    def unused_data(self) -> bytes: ...
+    def decompress(self, data: bytes, /) -> bytes: ...
+
+
+class _Codec(NamedTuple):
+    name: str
+    magic: tuple[bytes, ...]
+
+    def start(self) -> Decompressor:
+        if self.name == "gzip":
+            return zlib.decompressobj(31)
+        if self.name == "bzip2":
+            return bz2.BZ2Decompressor()
+        if self.name == "xz":
+            return lzma.LZMADecompressor()
+        return zstandard.ZstdDecompressor().decompressobj()
+
+
+_CODECS = (
+    _Codec("gzip", (b"\x1f\x8b",)),
+    _Codec("zstd", (b"\x28\xb5\x2f\xfd",)),
+    _Codec("bzip2", (b"BZh",)),
+    _Codec("xz", (b"\xfd7zXZ\x00",)),
+)
+_MARKS = (
+    (codecs.BOM_UTF8, "utf-8"),
+    (codecs.BOM_UTF32_LE, "utf-32-le"),
+    (codecs.BOM_UTF32_BE, "utf-32-be"),
+    (codecs.BOM_UTF16_LE, "utf-16-le"),
+    (codecs.BOM_UTF16_BE, "utf-16-be"),
+)
+_DECOMPRESSION_ERRORS = (zlib.error, lzma.LZMAError, zstandard.ZstdError, OSError, EOFError)
+
+
+class Digest:
+    """SHA-256 and size of the bytes on disk, filled while they are read."""
+
+    def __init__(self) -> None:
+        self.size = 0
+        self._sha256 = hashlib.sha256()
+
+    def update(self, data: bytes) -> None:
+        self.size += len(data)
+        self._sha256.update(data)
+
+    def hexdigest(self) -> str:
+        return self._sha256.hexdigest()
+
+
+class Truncated(SourceError):
+    """A compressed stream that ends before its end mark, or breaks in the middle."""
+
+
+def zip_members(path: Path) -> list[str]:
+    """Names of the files in a ZIP archive, in archive order; [] where the file is none."""
+    with path.open("rb") as file:
+        if file.read(4) != b"PK\x03\x04":
+            return []
+    try:
+        with zipfile.ZipFile(path) as archive:
+            return [info.filename for info in archive.infolist() if not info.is_dir()]
+    except (zipfile.BadZipFile, OSError) as error:
+        raise SourceError(f"{path}: ZIP archive cannot be read ({error}); unpack it and give the folder") from None
+
+
+def blocks(path: Path, member: str | None = None, digest: Digest | None = None) -> Iterator[bytes]:
+    """The content as decompressed UTF-8 blocks. Raises SourceError where it cannot be read, Truncated where it ends early."""
+    try:
+        with path.open("rb") as file:
+            if member is None:
+                yield from _transcoded(_decompressed(_raw(file, digest), str(path)))
+                return
+            if digest is not None:
+                for _ in _raw(file, digest):
+                    pass
+        with zipfile.ZipFile(path) as archive, archive.open(member) as inner:
+            yield from _transcoded(_decompressed(_raw(inner, None), f"{path}!{member}"))
+    except NotImplementedError as error:
+        raise SourceError(f"{path}!{member}: {error}; unpack the archive and give the folder") from None
+    except (OSError, zipfile.BadZipFile, RuntimeError) as error:
+        reason = error.strerror if isinstance(error, OSError) and error.strerror else str(error)
+        raise SourceError(f"{path}: cannot be read ({reason})") from None
+
+
+def _raw(file: BinaryIO | zipfile.ZipExtFile, digest: Digest | None) -> Iterator[bytes]:
+    while data := file.read(BLOCK):
+        if digest is not None:
+            digest.update(data)
+        yield data
+
+
+def _decompressed(source: Iterator[bytes], name: str) -> Iterator[bytes]:
+    first = next(source, b"")
+    codec = next((codec for codec in _CODECS if first.startswith(codec.magic)), None)
+    if codec is None:
+        if first:
+            yield first
+        yield from source
+        return
+    stream, given = codec.start(), 0
+    pending = first
+    while True:
+        try:
+            output = stream.decompress(pending)
+        except _DECOMPRESSION_ERRORS as error:
+            raise Truncated(f"{name}: {codec.name} stream broken after {given} bytes ({error})") from None
+        given += len(output)
+        if output:
+            yield output
+        pending = stream.unused_data if stream.eof else b""
+        if not pending:
+            pending = next(source, b"")
+            if not pending:
+                break
+        if stream.eof:
+            if not pending.startswith(codec.magic):
+                if pending.strip(b"\x00"):
+                    raise Truncated(f"{name}: {codec.name} stream is followed by {len(pending)} bytes of something else")
+                continue
+            stream = codec.start()
+    if not stream.eof:
+        raise Truncated(f"{name}: {codec.name} stream truncated after {given} bytes; copy the file again and re-run")
+
+
+def _transcoded(source: Iterator[bytes]) -> Iterator[bytes]:
+    """UTF-8 blocks, byte order mark kept in place as it counts in offsets (framing passes over it)."""
+    first = next(source, b"")
+    encoding = _encoding(first)
+    if encoding is None or encoding == "utf-8":
+        if first:
+            yield first
+        yield from source
+        return
+    decoder = codecs.getincrementaldecoder(encoding)(errors="surrogatepass")
+    try:
+        yield decoder.decode(first).encode("utf-8", "surrogatepass")
+        for block in source:
+            yield decoder.decode(block).encode("utf-8", "surrogatepass")
+        yield decoder.decode(b"", final=True).encode("utf-8", "surrogatepass")
+    except UnicodeDecodeError as error:
+        raise SourceError(f"text is not valid {encoding} ({error.reason}); convert it to UTF-8") from None
+
+
+def _encoding(first: bytes) -> str | None:
+    for mark, encoding in _MARKS:
+        if first.startswith(mark):
+            return encoding
+    head = first[:64]
+    if len(head) >= 4 and head[0] in b"{[" and head[1:2] == b"\x00" and head[3:4] == b"\x00":
+        return "utf-16-le"
+    if len(head) >= 4 and head[0:1] == b"\x00" and head[1] in b"{[" and head[2:3] == b"\x00":
+        return "utf-16-be"
+    return None
