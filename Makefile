@@ -1,0 +1,48 @@
+# `make` or `make help` lists what there is. Everything runs in .venv, made from requirements.lock when that changes.
+.DEFAULT_GOAL := help
+.PHONY: help demo test check format lint types drift golden derive bench lock clean
+
+BIN := .venv/bin
+ENV := .venv/.made
+
+help:  ## This list
+	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "make %-8s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+
+$(ENV): requirements.lock pyproject.toml .ci/venv
+	@PYTHON="$(PYTHON)" sh .ci/venv
+
+demo: $(ENV)  ## Read the sample logs into ./lake, and ask it three questions
+	@$(BIN)/etl demo
+
+test: $(ENV)  ## Every quick test
+	@$(BIN)/python -m pytest -q
+
+check: format lint types drift test  ## What CI runs: format, lint, types, drift of what is derived, tests
+
+format: $(ENV)
+	@$(BIN)/ruff format --check --quiet || { echo "not formatted: run $(BIN)/ruff format" >&2; exit 1; }
+
+lint: $(ENV)
+	@$(BIN)/ruff check --quiet
+
+types: $(ENV)
+	@$(BIN)/mypy
+
+drift: $(ENV)
+	@$(BIN)/python -m etl.derive --check
+
+derive: $(ENV)  ## Write schemas/ anew from etl/schema.py
+	@$(BIN)/python -m etl.derive
+
+golden: $(ENV)  ## Write the golden rows anew: read the diff before committing it
+	@$(BIN)/python -m pytest -q tests/contract --golden
+
+bench: $(ENV)  ## Speed and memory against the floor and against DuckDB's own copy (minutes)
+	@$(BIN)/python tests/bench/bench.py
+
+lock:  ## Resolve the dependencies anew (needs uv)
+	uv pip compile pyproject.toml --quiet --group dev --universal --generate-hashes --python-version 3.11 \
+		--no-emit-index-url --upgrade --custom-compile-command "make lock" --output-file requirements.lock
+
+clean:  ## Remove what make made
+	rm -rf .venv .mypy_cache .pytest_cache .ruff_cache .hypothesis build dist
