@@ -1,0 +1,351 @@
+"""A conversation as an adapter read it into a row: roles checked, calls paired, times and numbers fitted, names given.
+
+This is where everything happens that an adapter must not get wrong. It works on values before redaction.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, NamedTuple
+
+import msgspec
+
+from etl.calls import Pairing, StepRow
+from etl.coerce import Fitting
+from etl.conversation import Conversation, Identity, Message, Tokens
+from etl.decode import encode
+from etl.identity import Occurrences, digest, group_id, rollout_id, task_id
+from etl.row import InfoTuple, MessageTuple, Row, StepTuple
+from etl.schema import UNKNOWN_DAY
+from etl.times import day_of
+from etl.tools import definitions
+
+ROLES = frozenset({"system", "developer", "user", "assistant", "tool"})
+_TRUNCATED = frozenset({"length", "max_tokens", "max_output_tokens", "MAX_TOKENS", "incomplete"})
+_INSTRUCTIONS = ("system", "developer")
+_pack = msgspec.msgpack.Encoder().encode
+
+
+class Refused(ValueError):
+    """The conversation cannot be a row; `reason` is the code of the reject."""
+
+    def __init__(self, reason: str, message: str) -> None:
+        super().__init__(message)
+        self.reason = reason
+
+
+class Stream(NamedTuple):
+    """Where a conversation comes from."""
+
+    source: str
+    adapter: str
+    adapter_version: int
+    uri: str
+    origin: str = "traffic"
+
+
+class _Transcript:
+    """Messages, their info and their calls, while they are put together."""
+
+    __slots__ = ("ats", "canonical", "fitting", "info", "messages", "pairing")
+
+    def __init__(self, fitting: Fitting) -> None:
+        self.fitting = fitting
+        self.pairing = Pairing()
+        self.messages: list[MessageTuple] = []
+        self.info: list[InfoTuple] = []
+        self.canonical: list[Any] = []
+        self.ats: list[int] = []
+
+    def add(self, message: Message) -> None:
+        index, fitting = len(self.messages), self.fitting
+        role = message.role
+        if role not in ROLES:
+            raise Refused("unknown_role", f"message {index} has the unknown role {role!r}")
+        extra, calls, tool_call_id = message.extra, None, None
+        at = None
+        if message.at is not None:
+            at = fitting.at(f"messages.{index}.at", message.at)
+            if at is not None:
+                self.ats.append(at)
+        content = message.content
+        if message.calls:
+            calls, renamed, spoken = [], {}, []
+            for call in message.calls:
+                step, logged = self.pairing.call(call, index, at if call.at is None else fitting.at("calls.at", call.at))
+                calls.append((step.call_id, step.name, step.arguments))
+                spoken.append((step.name, step.arguments))
+                if logged:
+                    renamed[step.call_id] = logged
+            if renamed:
+                extra = {**(extra or {}), "logged_call_ids": renamed}
+            self.canonical.append((role, content, message.reasoning, spoken))
+        elif role == "tool":
+            answered = self.pairing.result(message, index)
+            if answered is None:
+                if message.call_id:
+                    extra = {**(extra or {}), "tool_call_id": message.call_id}
+            else:
+                tool_call_id = answered.call_id
+                if message.call_id and message.call_id != tool_call_id:
+                    extra = {**(extra or {}), "logged_tool_call_id": message.call_id}
+            self.canonical.append((role, content, -1 if answered is None else answered.message_index))
+        else:
+            self.canonical.append((role, content, message.reasoning))
+        self.messages.append(MessageTuple(role, content, message.reasoning, calls, tool_call_id, message.name))
+        tokens = message.input_tokens is not None or message.output_tokens is not None
+        self.info.append(
+            InfoTuple(
+                message.id,
+                at,
+                message.model,
+                message.finish_reason,
+                fitting.whole(f"messages.{index}.input_tokens", message.input_tokens) if tokens else None,
+                fitting.whole(f"messages.{index}.output_tokens", message.output_tokens) if tokens else None,
+                message.inherited,
+                message.synthetic,
+                encode(message.parts) if message.parts else None,
+                encode(extra) if extra else None,
+            )
+        )
+
+    def mend(self, mended: Sequence[tuple[str, str]]) -> None:
+        """Keep the escapes of mended strings with the messages that hold them."""
+        for index, message in enumerate(self.messages):
+            texts = [message.content, message.reasoning_content or ""]
+            for call in message.tool_calls or ():
+                texts += [call[1], call[2], msgspec.json.decode(call[2], type=msgspec.Raw) and _plain_text(call[2])]
+            found = [escape for text, escape in mended if any(text in place for place in texts)]
+            if found:
+                info = self.info[index]
+                extra = msgspec.json.decode(info.extra) if info.extra else {}
+                extra["lone_surrogates"] = list(dict.fromkeys(found))
+                self.info[index] = info._replace(extra=encode(extra))
+
+
+def _plain_text(arguments: str) -> str:
+    """Every string in call arguments, unescaped, so that a mended string can be found in them."""
+    found, level = [], [msgspec.json.decode(arguments)]
+    while level:
+        item = level.pop()
+        if isinstance(item, str):
+            found.append(item)
+        elif isinstance(item, dict):
+            level += [*item.keys(), *item.values()]
+        elif isinstance(item, list):
+            level += item
+    return "\n".join(found)
+
+
+def identity_of(conversation: Conversation, occurrences: Occurrences) -> Identity:
+    """A globally unique native id, or the local id with a hash of the record and its occurrence in the file."""
+    key = conversation.native_id
+    if key is None:
+        raw = b"\n".join([record.raw for record in conversation.records])
+        key = occurrences.key(conversation.local_id, raw)
+    return Identity(key, conversation.run, conversation.branch, conversation.attempt)
+
+
+def normalise(conversation: Conversation, stream: Stream, occurrences: Occurrences) -> Row:
+    """The row of a conversation; Refused where it cannot be one."""
+    if not conversation.messages and not conversation.flags:
+        raise Refused("no_messages", "the conversation has no messages")
+    fitting = Fitting()
+    transcript = _Transcript(fitting)
+    for message in conversation.messages:
+        transcript.add(message)
+    flags = fitting.flags | transcript.pairing.flags
+    if conversation.flags:
+        flags |= conversation.flags
+    mended: list[tuple[str, str]] = []
+    for record in conversation.records:
+        if record.notes:
+            flags.update(record.notes)
+            mended += record.mended
+    if mended:
+        transcript.mend(mended)
+    return _row(conversation, stream, identity_of(conversation, occurrences), transcript, flags, mended)
+
+
+def _row(
+    conversation: Conversation,
+    stream: Stream,
+    identity: Identity,
+    transcript: _Transcript,
+    flags: set[str],
+    mended: list[tuple[str, str]],
+) -> Row:
+    fitting, messages = transcript.fitting, conversation.messages
+    steps = [_step(step) for step in transcript.pairing.steps]
+    if transcript.pairing.close():
+        flags.add("missing_result")
+    started, ended = _span(conversation, transcript)
+    tools = definitions(conversation.tools)
+    extra = dict(conversation.extra) if conversation.extra else {}
+    if tools is None and conversation.tools not in (None, [], ""):
+        fitting.miss("tools", conversation.tools)
+    status = _status(conversation, messages, steps, flags)
+    prompt = conversation.prompt if conversation.prompt is not None else _prompt(messages)
+    reward = fitting.real("reward", conversation.reward)
+    sample_index = fitting.small("sample_index", conversation.sample_index)
+    model = fitting.text(conversation.model)
+    if model is None:
+        model = next((info.model for info in reversed(transcript.info) if info.model), None)
+    usage = _usage(conversation.usage, transcript, fitting)
+    native = conversation.native_id if conversation.native_id is not None else conversation.local_id
+    first = conversation.records[0] if conversation.records else None
+    aligned = _aligned(conversation, fitting)
+    if fitting.unfit:
+        extra["unread"] = {**extra.get("unread", {}), **fitting.unfit} if isinstance(extra.get("unread", {}), dict) else fitting.unfit
+    if mended and not any(info.extra and "lone_surrogates" in info.extra for info in transcript.info):
+        extra["lone_surrogates"] = [escape for _, escape in mended]
+    flags |= fitting.flags
+    row = Row(
+        rollout_id=rollout_id(stream.source, identity),
+        task_id=_task(conversation, messages, tools, prompt),
+        group_id=None if conversation.group is None else group_id(stream.source, conversation.group),
+        sample_index=sample_index,
+        origin=stream.origin,
+        adapter=stream.adapter,
+        conversation_id=conversation.conversation_id if conversation.conversation_id is not None else native,
+        parent_id=None if conversation.parent is None else rollout_id(stream.source, conversation.parent),
+        prompt=prompt,
+        messages=transcript.messages,
+        message_info=transcript.info,
+        prompt_len=next((i for i, m in enumerate(messages) if m.role == "assistant" and not m.inherited), len(messages)),
+        steps=steps,
+        final_text=next((m.content for m in reversed(messages) if m.role == "assistant" and not m.synthetic), None),
+        tools=tools,
+        status=status,
+        finish_reason=fitting.text(conversation.finish_reason),
+        error=fitting.text(conversation.error),
+        reward=reward,
+        rewards=encode(conversation.rewards) if conversation.rewards else None,
+        judgments=[(v.name, v.kind, v.value, v.label, v.status, v.reason) for v in conversation.judgments or ()],
+        scenario=None,
+        faults=None,
+        seed=None,
+        seeded=None,
+        model=model,
+        provider=fitting.text(conversation.provider),
+        policy_version=fitting.text(conversation.policy_version),
+        agent=fitting.text(conversation.agent),
+        started_at=started,
+        ended_at=ended,
+        usage=usage,
+        token_ids=aligned[0],
+        loss_mask=aligned[1],
+        logprobs=aligned[2],
+        n_turns=sum(1 for m in messages if m.role == "user" and not m.synthetic),
+        n_steps=len(steps),
+        flags=sorted(flags),
+        extra=encode(extra) if extra else None,
+        n_records=conversation.n_records or len(conversation.records),
+        content_hash=digest(_pack(transcript.canonical)),
+        row_hash="",
+        source_uri=stream.uri,
+        source_line=None if first is None else first.line,
+        source_offset=None if first is None else first.offset,
+        adapter_version=stream.adapter_version,
+        source=stream.source,
+        day=day_of(started) or UNKNOWN_DAY,
+    )
+    row.row_hash = _row_hash(row)
+    return row
+
+
+def _row_hash(row: Row) -> str:
+    """Everything the row says, lineage aside; the transcript goes in whole, since its hash leaves ids and names out."""
+    said = [getattr(row, name) for name in row.__struct_fields__ if name not in _LINEAGE]
+    return digest(_pack(said))
+
+
+_LINEAGE = frozenset({"source_uri", "source_line", "source_offset", "adapter_version", "row_hash"})
+
+
+def _step(step: StepRow) -> StepTuple:
+    return StepTuple(
+        step.call_id, step.name, step.actor, step.arguments, step.message_index, step.result_index, step.status,
+        step.condition, step.error, step.raw_arguments, step.at, step.duration_ms,
+    )  # fmt: skip
+
+
+def _span(conversation: Conversation, transcript: _Transcript) -> tuple[int | None, int | None]:
+    fitting, ats = transcript.fitting, transcript.ats
+    started = fitting.at("started_at", conversation.started_at)
+    ended = fitting.at("ended_at", conversation.ended_at)
+    if ats:
+        started = min(ats) if started is None else started
+        ended = max(ats) if ended is None else ended
+    return started, ended
+
+
+def _status(conversation: Conversation, messages: list[Message], steps: list[StepTuple], flags: set[str]) -> str:
+    """How it ended; `incomplete` is flagged where nothing says that what is last is the end."""
+    if conversation.status is not None:
+        return conversation.status
+    if conversation.error:
+        return "error"
+    if conversation.finish_reason in _TRUNCATED:
+        return "truncated"
+    last = next((message for message in reversed(messages) if not message.synthetic), None)
+    open_call = any(step.status == "missing" and step.message_index == len(messages) - 1 for step in steps)
+    if last is not None and last.role == "assistant" and not open_call:
+        return "completed"
+    flags.add("incomplete")
+    return "unknown"
+
+
+def _prompt(messages: list[Message]) -> str | None:
+    """The first thing a person asked, in words where there are any."""
+    asked = [message.content for message in messages if message.role == "user" and not message.synthetic]
+    return next((text for text in asked if text), asked[0] if asked else None)
+
+
+def _task(conversation: Conversation, messages: list[Message], tools: str | None, prompt: str | None) -> str | None:
+    instructions = "\n".join(m.content for m in messages[:2] if m.role in _INSTRUCTIONS)
+    if conversation.task is not None:
+        namespace, native = conversation.task
+        return task_id(namespace or digest(instructions.encode("utf-8", "surrogatepass")), native)
+    if conversation.task_from_prompt and prompt:
+        return task_id("prompt", digest(_pack((instructions, tools, prompt))))
+    return None
+
+
+def _usage(usage: Tokens | None, transcript: _Transcript, fitting: Fitting) -> tuple[int | float | None, ...] | None:
+    """As logged; else the sum of what this row's own model responses say."""
+    if usage is None:
+        own = [info for m, info in zip(transcript.messages, transcript.info, strict=True)
+               if m.role == "assistant" and not info.inherited]
+        read = [info.input_tokens for info in own if info.input_tokens is not None]
+        written = [info.output_tokens for info in own if info.output_tokens is not None]
+        if not read and not written:
+            return None
+        return (sum(read) if read else None, sum(written) if written else None, None, None, None, None)
+    values = (
+        fitting.whole("usage.input_tokens", usage.input_tokens),
+        fitting.whole("usage.output_tokens", usage.output_tokens),
+        fitting.whole("usage.cached_tokens", usage.cached_tokens),
+        fitting.whole("usage.cache_write_tokens", usage.cache_write_tokens),
+        fitting.whole("usage.reasoning_tokens", usage.reasoning_tokens),
+        fitting.real("usage.cost_usd", usage.cost_usd),
+    )
+    return values if any(value is not None for value in values) else None
+
+
+def _aligned(conversation: Conversation, fitting: Fitting) -> tuple[list[int] | None, list[int] | None, list[float] | None]:
+    """Token ids with their mask and log probabilities, where they are well-formed and of one length."""
+    ids, mask, logprobs = conversation.token_ids, conversation.loss_mask, conversation.logprobs
+    if ids is None and mask is None and logprobs is None:
+        return None, None, None
+    lengths = {len(column) for column in (ids, mask, logprobs) if column is not None}
+    sound = (
+        len(lengths) == 1
+        and all(type(value) is int and 0 <= value < 1 << 31 for value in ids or ())
+        and all(value in (0, 1) for value in mask or ())
+        and all(type(value) in (int, float) for value in logprobs or ())
+    )
+    if not sound:
+        fitting.miss("token_ids", {"token_ids": ids, "loss_mask": mask, "logprobs": logprobs}, "unaligned_tokens")
+        return None, None, None
+    return ids, None if mask is None else [int(value) for value in mask], logprobs
