@@ -1,0 +1,199 @@
+"""Reading a lake: SQL through DuckDB with every view open, or the stored columns through Polars.
+
+A reader sees the files that are live when it opens them. An ingest that replaces one of them meanwhile makes the reader
+fail loudly, never read twice; the functions here that run a query themselves (`run_sql`, `scan`) then start over, once.
+"""
+
+from __future__ import annotations
+
+import os
+import tempfile
+import uuid
+from collections.abc import Iterator
+from itertools import chain
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
+
+import duckdb
+
+from etl.errors import EtlError, LakeError, UsageError
+from etl.shipped import schema_text
+
+if TYPE_CHECKING:
+    import polars as pl
+
+LakePath: TypeAlias = "str | os.PathLike[str]"
+
+_FETCH = 2048
+
+
+class Answer(NamedTuple):
+    """The result of one query: its columns, and its rows, once."""
+
+    names: list[str]
+    types: list[str]
+    """DuckDB's names of the column types."""
+    rows: Iterator[tuple[Any, ...]]
+    """Python values: times with zone UTC, structs as dicts, lists as lists, blobs as bytes."""
+
+    def records(self) -> Iterator[dict[str, Any]]:
+        """The rows as dicts; of two columns with one name the last counts."""
+        return (dict(zip(self.names, row, strict=True)) for row in self.rows)
+
+
+def views_sql() -> str:
+    """The text of `views.sql`: every view and macro, for DuckDB in any language. Each lake has a copy."""
+    return schema_text("views.sql")
+
+
+def connect(lake: LakePath) -> duckdb.DuckDBPyConnection:
+    """A DuckDB connection, in memory, with every view and macro of `views.sql` open over the files live now.
+
+    Nothing is written to the lake. Cursors of the connection see the same views. `open_views` on it again shows what
+    was ingested since. LakeError where there is no lake.
+    """
+    spill = Path(tempfile.gettempdir()) / f"etl-duckdb-{uuid.uuid4().hex}"  # made only when a query outgrows memory
+    connection = duckdb.connect(config={"temp_directory": str(spill)})
+    try:
+        open_views(connection, lake)
+    except BaseException:
+        connection.close()
+        raise
+    return connection
+
+
+def open_views(connection: duckdb.DuckDBPyConnection, lake: LakePath) -> None:
+    """Open (or open anew) the views and macros of a lake on any DuckDB connection that can be written to."""
+    root = _root(lake)
+    # Temporary objects and variables belong to one cursor. Views that all cursors share need neither.
+    script = views_sql().replace("CREATE OR REPLACE TEMP ", "CREATE OR REPLACE ")
+    try:
+        connection.execute("SET GLOBAL TimeZone = 'UTC'")
+        connection.execute("SET VARIABLE etl_lake = $1", [str(root)])
+        connection.execute(script)
+        for view in ("rollouts_stored", "rejects", "sources", "events"):
+            stored = connection.execute(f"SELECT getvariable('etl_{view}')").fetchall()[0][0]
+            connection.execute(f"CREATE OR REPLACE VIEW {view} AS {stored}")
+    except duckdb.Error as error:
+        raise LakeError(f"the lake at {root} cannot be read: {_in_one_line(error)}; `etl verify` says more") from error
+
+
+def execute(connection: duckdb.DuckDBPyConnection, sql: str) -> Answer:
+    """Run one or more statements; the answer is the last one's.
+
+    UsageError for SQL that does not parse or names what is not there, EtlError where it fails while it runs; both in
+    one line, with DuckDB's own hint.
+    """
+    try:
+        return _execute(connection, sql)
+    except duckdb.Error as error:
+        raise _ours(error) from error
+
+
+def run_sql(lake: LakePath, sql: str) -> Answer:
+    """Connect, execute, and start over once if an ingest replaced a file in between."""
+    connection = connect(lake)
+    connection.execute("SET python_enable_replacements = false")  # a misspelt table is no variable of ours
+    try:
+        return _execute(connection, sql)
+    except duckdb.IOException:
+        open_views(connection, lake)
+        return execute(connection, sql)
+    except duckdb.Error as error:
+        raise _ours(error) from error
+
+
+def find_rollout(connection: duckdb.DuckDBPyConnection, rollout_id: str) -> dict[str, Any]:
+    """The row of `rollouts` (results filled in) whose id begins so; UsageError where none or several do."""
+    found = connection.execute(
+        """SELECT rollout_id, source, day FROM rollouts_stored WHERE starts_with(rollout_id, $1)
+           ORDER BY rollout_id <> $1, rollout_id LIMIT 6""",
+        [rollout_id],
+    ).fetchall()
+    if not found:
+        some = 'etl sql "SELECT rollout_id FROM rollouts LIMIT 10"'
+        raise UsageError(f"no rollout has the id {rollout_id!r}; list some with: {some}")
+    if len(found) > 1 and found[0][0] != rollout_id:
+        ids = ", ".join(str(row[0]) for row in found[:5]) + (", …" if len(found) > 5 else "")
+        raise UsageError(f"{rollout_id!r} is the beginning of more than one id: {ids}; give more of it")
+    query = "FROM rollouts WHERE rollout_id = $1 AND source = $2 AND day = $3"
+    answer = connection.execute(query, list(found[0]))
+    names = [str(column[0]) for column in answer.description or ()]
+    return dict(zip(names, answer.fetchall()[0], strict=True))
+
+
+class Kin(NamedTuple):
+    """Rows that belong to a row, by id."""
+
+    children: list[str]
+    """Sub-agents, branches and continuations that came from it."""
+    siblings: list[str]
+    """Other attempts of its group."""
+
+
+def find_kin(connection: duckdb.DuckDBPyConnection, row: dict[str, Any]) -> Kin:
+    """The children of a row and the other members of its group."""
+    found = connection.execute(
+        """SELECT rollout_id, coalesce(parent_id = $1, false) FROM rollouts_stored
+           WHERE rollout_id <> $1 AND (parent_id = $1 OR group_id = $2)
+           ORDER BY started_at, sample_index, rollout_id""",
+        [row["rollout_id"], row["group_id"]],
+    ).fetchall()
+    children = [str(rollout_id) for rollout_id, is_child in found if is_child]
+    return Kin(children, [str(rollout_id) for rollout_id, is_child in found if not is_child])
+
+
+def scan(lake: LakePath) -> pl.LazyFrame:
+    """The stored columns of `rollouts` as a LazyFrame; filters on `source` and `day` (text) open only their files.
+
+    The files are those live when it is collected, not when this is called. LakeError where there is no lake.
+    """
+    from etl.frames import stored_rollouts  # Polars is loaded by who asks for it
+
+    return stored_rollouts(_root(lake))
+
+
+def _execute(connection: duckdb.DuckDBPyConnection, sql: str) -> Answer:
+    connection.execute(sql)
+    described = connection.description or []
+    names, types = [str(column[0]) for column in described], [str(column[1]) for column in described]
+    first = connection.fetchmany(_FETCH) if described else []
+    return Answer(names, types, chain(first, _more(connection) if len(first) == _FETCH else ()))
+
+
+def _more(connection: duckdb.DuckDBPyConnection) -> Iterator[tuple[Any, ...]]:
+    try:
+        while portion := connection.fetchmany(_FETCH):
+            yield from portion
+    except duckdb.Error as error:
+        raise _ours(error) from error
+
+
+def _ours(error: duckdb.Error) -> EtlError:
+    """DuckDB's error as ours: a question that makes no sense is the asker's, everything else is not."""
+    kind = (
+        UsageError
+        if isinstance(error, duckdb.ProgrammingError)
+        else LakeError
+        if isinstance(error, duckdb.IOException)
+        else EtlError
+    )
+    return kind(_in_one_line(error))
+
+
+def _in_one_line(error: duckdb.Error) -> str:
+    """DuckDB's message with its hints, without the picture of the line and the caret under it."""
+    message, _, picture = str(error).partition("\nLINE ")
+    said = "; ".join(" ".join(line.split()) for line in message.splitlines() if line.strip())
+    line = picture.partition(":")[0]
+    return f"{said} (line {line})" if line else said
+
+
+def _root(lake: LakePath) -> Path:
+    """The folder of a lake that is there."""
+    from etl.lake.place import Place  # the lake writes our views.sql, so it imports this module
+
+    root = Place(lake).root
+    if not (root / "views.sql").is_file():
+        raise LakeError(f"there is no lake at {root}; make one with: etl ingest PATH --lake {root}")
+    return root
