@@ -14,7 +14,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator
-from hashlib import blake2b
 from pathlib import PurePath
 from typing import Any
 
@@ -22,9 +21,9 @@ from etl.adapter import Adapter, FileContext, Sample
 from etl.adapters._blocks import call, identifier, read
 from etl.conversation import Conversation, Message, Outcome, Record, ToolCall, Unusable, Verdict
 from etl.decode import encode
+from etl.identity import digest
 
 _DISPLAY = "messages_display"
-_ROLES = frozenset({"system", "developer", "user", "assistant", "tool"})
 _HELD = frozenset({"role", "content", "tool_calls", "tool_call_id", "name", "reasoning_content"})
 _ERROR = re.compile(r"Error: |Unknown action ")
 _NOT_FOUND = re.compile(r"Error: .*\bnot found\b")
@@ -112,9 +111,7 @@ def _attempt(record: Record, model: str | None, policy: str) -> Conversation | U
     for index, turn in enumerate(turns):
         message = _message(turn)
         if message is None:
-            return Unusable(
-                record, "bad_message", f"`traj[{index}]` is not a message with a known role; see what wrote it"
-            )
+            return Unusable(record, "bad_message", f"`traj[{index}]` is no message with a role; see what wrote it")
         messages.append(message)
     return _conversation(record, value, messages, model, policy)
 
@@ -122,7 +119,7 @@ def _attempt(record: Record, model: str | None, policy: str) -> Conversation | U
 def _message(turn: Any) -> Message | None:
     """One message of `traj`; None where it is none."""
     role = turn.get("role") if isinstance(turn, dict) else None
-    if not isinstance(role, str) or role not in _ROLES:
+    if not isinstance(role, str):
         return None
     content = read(turn.get("content"))
     calls, unread = _calls(turn.get("tool_calls"))
@@ -167,44 +164,46 @@ def _calls(listed: Any) -> tuple[list[ToolCall], list[Any]]:
 def _conversation(
     record: Record, value: dict[str, Any], messages: list[Message], model: str | None, policy: str
 ) -> Conversation:
-    info = value.get("info")
-    task_id, trial, reward = identifier(value.get("task_id")), value.get("trial"), value.get("reward")
+    logged = value.get("info")
+    info = logged if isinstance(logged, dict) else {}
+    task_id, trial = identifier(value.get("task_id")), identifier(value.get("trial"))
     said = value["model"] if isinstance(value.get("model"), str) else None
-    held = {"traj": True, "info": isinstance(info, dict), "task_id": task_id is not None}
-    held["trial"] = type(trial) is int and 0 <= trial < 2**31
-    held["reward"] = reward is None or type(reward) in (int, float)
-    held["model"] = said is not None
-    extra = {key: item for key, item in value.items() if not held.get(key)}
-    info = info if isinstance(info, dict) else {}
-    left = _unmodelled(info)
-    if left:
-        extra["info"] = left
-    judgments, components = _judged(info)
     task = None if task_id is None else (_namespace(value, policy), task_id)
+    judgments, components = _judged(info)
+    error = info["error"] if isinstance(info.get("error"), str) else None
     return Conversation(
         messages,
         [record],
-        local_id="/".join(part for part in (task_id, identifier(trial)) if part) or None,
+        local_id="/".join(part for part in (task_id, trial) if part) or None,
         run=said or "",
         task=task,
-        group=None if task is None or not held["trial"] else encode([*task, said]),
-        sample_index=trial if held["trial"] else None,
-        reward=reward if held["reward"] else None,
+        group=None if task is None or trial is None else encode([*task, said]),
+        sample_index=value.get("trial"),
+        reward=value.get("reward"),
         rewards=components or None,
         judgments=judgments or None,
         model=said or model,
         status=_status(info),
         finish_reason=info["source"] if isinstance(info.get("source"), str) else None,
-        error=info["error"] if isinstance(info.get("error"), str) else None,
-        extra=extra or None,
+        error=error,
+        flags={"content_not_captured"} if error is not None and not messages else None,
+        extra=_left_over(value, info, task_id is not None, said is not None) or None,
     )
+
+
+def _left_over(value: dict[str, Any], info: dict[str, Any], task_held: bool, model_held: bool) -> dict[str, Any]:
+    """Keys of an attempt that no column holds."""
+    held = {"traj": True, "trial": True, "reward": True, "task_id": task_held, "model": model_held, "info": bool(info)}
+    left = {key: item for key, item in value.items() if not held.get(key)}
+    unmodelled = _unmodelled(info)
+    return {**left, "info": unmodelled} if unmodelled else left
 
 
 def _namespace(value: dict[str, Any], policy: str) -> str:
     """Benchmark and domain: as logged (forks log `domain` or `env`), else by the policy that its tasks share."""
     domain = next((value[key] for key in ("domain", "env") if isinstance(value.get(key), str)), None)
     if domain is None:
-        domain = blake2b(policy.encode(), digest_size=16).hexdigest() if policy else ""
+        domain = digest(policy.encode()) if policy else ""
     return f"tau_bench:{domain}"
 
 

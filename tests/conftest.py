@@ -1,0 +1,48 @@
+"""What every test may use: the clock, a fresh lake, the sample logs, and the shared case folder where there is one."""
+
+from __future__ import annotations
+
+import datetime as dt
+import os
+from pathlib import Path
+
+import pytest
+from hypothesis import HealthCheck, settings
+
+from tests.lakes import NOW, REPO
+
+settings.register_profile(
+    "quick", deadline=None, max_examples=40, derandomize=True, suppress_health_check=[HealthCheck.too_slow]
+)
+settings.load_profile("quick")
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    parser.addoption("--write-golden", action="store_true", help="write tests/golden/ anew")
+
+
+@pytest.fixture
+def now() -> dt.datetime:
+    """The night of the ingest."""
+    return NOW
+
+
+@pytest.fixture
+def lake(tmp_path: Path) -> Path:
+    """Where a lake may be made."""
+    return tmp_path / "lake"
+
+
+@pytest.fixture(scope="session")
+def samples() -> Path:
+    """The folder of sample logs."""
+    return REPO / "sample_logs"
+
+
+@pytest.fixture(scope="session")
+def shared() -> Path:
+    """The folder of cases and real files beside the repository, or the one that ETL_SHARED names."""
+    folder = Path(os.environ.get("ETL_SHARED", REPO.parent / "shared"))
+    if not folder.is_dir():
+        pytest.skip(f"no shared folder at {folder}; ETL_SHARED can name it")
+    return folder

@@ -1,0 +1,116 @@
+"""Every field of a sample replaced by what should not be there, one at a time."""
+
+from __future__ import annotations
+
+import functools
+import json
+from collections.abc import Iterator
+from typing import Any, NamedTuple
+
+from etl.adapter import Adapter
+from etl.conversation import Record
+from tests.contract.harness import read, sample_logs
+
+KINDS: dict[str, bytes] = {
+    "null": b"null",
+    "true": b"true",
+    "number": b"-1.5",
+    "text": b'"unexpected"',
+    "huge": b'"' + b"x" * 50_000 + b'"',
+    "empty_text": b'""',
+    "empty_list": b"[]",
+    "empty_object": b"{}",
+    "list": b'[null, 1, "a", [2], {"k": true}]',
+    "object": b'{"type": [1], "content": {"text": 7}, "id": {}}',
+    "deep": b'{"a":[' * 100 + b"1" + b"]}" * 100,
+    "lone_surrogate": b'"half \\ud83d of one"',
+    "nul": b'"a\\u0000b"',
+    "nan": b"NaN",
+    "infinity": b"-Infinity",
+    "beyond_int64": b"1180591620717411303424",
+    "beyond_double": b"1e400",
+    "duplicate_keys": b'{"a": 1, "a": {"b": 2, "b": 3}}',
+}
+"""Name of the junk → its JSON, or what passes for JSON."""
+
+_HERE = "\x1ajunk\x1a"
+_HERE_AS_JSON = json.dumps(_HERE).encode()
+
+
+class Field(NamedTuple):
+    """A place in a file: record number and keys, and the path of such places (list positions as `[]`)."""
+
+    path: str
+    record: int
+    keys: tuple[str | int, ...]
+
+
+@functools.cache
+def fields(adapter: Adapter) -> dict[str, list[Field]]:
+    """Every field that the samples of an adapter have, each path once, by the name of the first sample that has it."""
+    seen: set[str] = set()
+    found: dict[str, list[Field]] = {}
+    for sample in sample_logs():
+        if sample.adapter is not adapter:
+            continue
+        found[sample.name] = []
+        for number, value in enumerate(values(sample.name)):
+            for path, keys in _walk(value):
+                if path not in seen:
+                    seen.add(path)
+                    found[sample.name].append(Field(path, number, keys))
+    return found
+
+
+@functools.cache
+def values(name: str) -> list[Any]:
+    """The decoded records of a sample."""
+    sample = next(sample for sample in sample_logs() if sample.name == name)
+    return [record.value for record in records(sample.data(), sample.adapter)]
+
+
+def records(data: bytes, adapter: Adapter) -> list[Record]:
+    """The records in some bytes."""
+    return read(data, adapter).records
+
+
+def _walk(value: Any, path: str = "", keys: tuple[str | int, ...] = ()) -> Iterator[tuple[str, tuple[str | int, ...]]]:
+    yield path, keys
+    if isinstance(value, dict):
+        for key, item in value.items():
+            yield from _walk(item, f"{path}.{key}", (*keys, key))
+    elif isinstance(value, list):
+        for index, item in enumerate(value):
+            yield from _walk(item, f"{path}[]", (*keys, index))
+
+
+def spoiled(all_values: list[Any], field: Field) -> dict[str, bytes]:
+    """The records as JSON Lines, once for each kind of junk in the place of the field, and once without the field."""
+    lines = [json.dumps(value, ensure_ascii=False).encode() for value in all_values]
+    before, after = lines[: field.record], lines[field.record + 1 :]
+    marked = json.dumps(_with(all_values[field.record], field.keys), ensure_ascii=False).encode()
+    spoiled_lines = {kind: marked.replace(_HERE_AS_JSON, junk) for kind, junk in KINDS.items()}
+    if field.keys:
+        spoiled_lines["absent"] = json.dumps(_without(all_values[field.record], field.keys)).encode()
+    if field.keys and isinstance(field.keys[-1], str):
+        key = json.dumps(field.keys[-1], ensure_ascii=False).encode()
+        spoiled_lines["key_twice"] = marked.replace(_HERE_AS_JSON, b'"first", ' + key + b": [2]")
+    return {kind: b"\n".join([*before, line, *after, b""]) for kind, line in spoiled_lines.items()}
+
+
+def _with(value: Any, keys: tuple[str | int, ...]) -> Any:
+    """The value with the mark in the place of one field."""
+    if not keys:
+        return _HERE
+    first, *rest = keys
+    if isinstance(value, dict):
+        return {key: _with(item, tuple(rest)) if key == first else item for key, item in value.items()}
+    return [_with(item, tuple(rest)) if index == first else item for index, item in enumerate(value)]
+
+
+def _without(value: Any, keys: tuple[str | int, ...]) -> Any:
+    """The value without one field."""
+    first, *rest = keys
+    items = value.items() if isinstance(value, dict) else enumerate(value)
+    kept = [(key, _without(item, tuple(rest)) if key == first else item) for key, item in items if rest or key != first]
+    return dict(kept) if isinstance(value, dict) else [item for _, item in kept]

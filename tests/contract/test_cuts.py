@@ -1,0 +1,69 @@
+"""A file cut anywhere, or torn in one line, loses the one record that was hit and nothing else."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+
+from etl.framing import Broken, frame
+from tests.contract.harness import Reading, SampleLog, check_row, read, sample_logs
+from tests.contract.junk import values
+
+CUTS = 150
+"""Places at which each sample is cut, evenly spread."""
+PLACES = (0.02, 0.2, 0.4, 0.6, 0.8, 0.98)
+"""Where in a record it is torn."""
+
+every_sample = pytest.mark.parametrize("sample", sample_logs(), ids=lambda sample: sample.name)
+
+
+def _tear(raw: bytes, place: float) -> bytes:
+    """The beginning of a record, at least its brace and never all of it."""
+    return raw[: min(max(1, int(len(raw) * place)), len(raw) - 1)]
+
+
+@every_sample
+def test_cut_at_many_places(sample: SampleLog) -> None:
+    data = sample.data()
+    whole = read(data, sample.adapter)
+    for end in range(0, len(data), max(1, len(data) // CUTS)):
+        cut = read(data[:end], sample.adapter)
+        more = cut.rejects - whole.rejects
+        assert more.total() == more["torn_tail"] <= 1, f"cut at byte {end}: {more}"
+        assert len(cut.records) <= len(whole.records)
+        for row in cut.rows:
+            check_row(row)
+
+
+@every_sample
+def test_cut_inside_the_last_record(sample: SampleLog) -> None:
+    data = sample.data()
+    *_, last = frame(iter([data]))
+    if isinstance(last, Broken):
+        assert last.tail, "a sample whose last record is unusable ends in a torn one"
+        return
+    assert last.offset is not None
+    before = read(data[: last.offset], sample.adapter)
+    for place in PLACES:
+        cut = read(data[: last.offset] + _tear(last.raw, place), sample.adapter)
+        assert cut.said() == before.said()
+        assert cut.rejects["torn_tail"] == 1
+        assert set(cut.rejects - before.rejects) <= {"torn_tail"}
+
+
+@every_sample
+def test_one_torn_line_in_the_middle(sample: SampleLog) -> None:
+    lines = [json.dumps(value, ensure_ascii=False).encode() for value in values(sample.name)]
+    if len(lines) < 3:
+        lines = lines * 3
+    middle = len(lines) // 2
+    without = _read_lines([*lines[:middle], *lines[middle + 1 :]], sample)
+    for place in PLACES:
+        torn = _read_lines([*lines[:middle], _tear(lines[middle], place), *lines[middle + 1 :]], sample)
+        assert torn.rejects.total() == without.rejects.total() + 1, f"torn at {place}: {torn.rejects}"
+        assert torn.said() == without.said(), f"torn at {place}"
+
+
+def _read_lines(lines: list[bytes], sample: SampleLog) -> Reading:
+    return read(b"\n".join([*lines, b""]), sample.adapter)

@@ -1,0 +1,38 @@
+"""Junk in any field gives rows or rejects: never an exception, never a lost record, never a row that is not one."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import pytest
+
+from tests.contract.harness import SampleLog, check_row, read, sample_logs
+from tests.contract.junk import KINDS, fields, spoiled, values
+
+
+@pytest.mark.parametrize("sample", sample_logs(), ids=lambda sample: sample.name)
+def test_junk_in_every_field(sample: SampleLog) -> None:
+    for field in fields(sample.adapter)[sample.name]:
+        for kind, data in spoiled(values(sample.name), field).items():
+            try:
+                reading = read(data, sample.adapter)
+                for row in reading.rows:
+                    check_row(row)
+            except Exception as error:
+                error.add_note(f"{kind} in the place of `{field.path}` of record {field.record}")
+                raise
+
+
+@pytest.mark.parametrize("sample", sample_logs(), ids=lambda sample: sample.name)
+@pytest.mark.parametrize("kind", KINDS)
+def test_a_record_of_junk_among_sound_ones(sample: SampleLog, kind: str) -> None:
+    first, *others = [_line(value) for value in values(sample.name)]
+    with_junk = read(b"\n".join([first, KINDS[kind], *others, b""]), sample.adapter)
+    alone = read(b"\n".join([first, *others, b""]), sample.adapter)
+    assert with_junk.keys() == alone.keys()
+    assert with_junk.rejects.total() + with_junk.ignored.total() == alone.rejects.total() + alone.ignored.total() + 1
+
+
+def _line(value: Any) -> bytes:
+    return json.dumps(value, ensure_ascii=False).encode()
