@@ -12,6 +12,8 @@ the cost follows what is new, not what is stored. Nothing is held but one family
 from __future__ import annotations
 
 import datetime as dt
+import glob
+import tempfile
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Any, Protocol
 
@@ -138,8 +140,8 @@ class LiveTables(Protocol):
 class EventStore:
     """The stored events of a lake, as families.
 
-    `memory_limit` is DuckDB's: what does not fit is spilled to the folder `spill` (by default one that DuckDB makes).
-    Besides that, one family is in memory at a time.
+    `memory_limit` is DuckDB's: what does not fit is spilled to a folder that is made in `spill` (by default where the
+    system keeps temporary files) and removed again. Besides that, one family is in memory at a time.
     """
 
     def __init__(
@@ -157,22 +159,19 @@ class EventStore:
         """
         if not touched.keys:
             return
-        with duckdb.connect(config=self._config()) as db:
-            search = _Search(db, self._lake, source, adapter, self._window_days)
-            search.spread(touched)
-            search.unite()
-            yield from search.stream()
-
-    def _config(self) -> dict[str, str | bool | int | float | list[str]]:
-        # One thread: a sort that spills needs room per thread, and Python is slower than it anyway.
-        config: dict[str, str | bool | int | float | list[str]] = {
-            "memory_limit": self._memory_limit,
-            "threads": 1,
-            "preserve_insertion_order": False,
-        }
-        if self._spill is not None:
-            config["temp_directory"] = self._spill
-        return config
+        with tempfile.TemporaryDirectory(prefix="etl-families-", dir=self._spill) as spill:
+            # One thread: a sort that spills needs room per thread, and Python is slower than it anyway.
+            config: dict[str, str | bool | int | float | list[str]] = {
+                "memory_limit": self._memory_limit,
+                "threads": 1,
+                "preserve_insertion_order": False,
+                "temp_directory": spill,
+            }
+            with duckdb.connect(config=config) as db:
+                search = _Search(db, self._lake, source, adapter, self._window_days)
+                search.spread(touched)
+                search.unite()
+                yield from search.stream()
 
 
 _FOUND = """
@@ -198,7 +197,7 @@ _SHARED = """
 
 _STREAM = """
     SELECT coalesce(f.family, e.conversation_key), e.conversation_key, e.record_key, e.link_key, epoch_us(e."at"),
-           e.payload, e.source_uri, e.source_line, e.source_offset
+           e.payload, e.source_uri, e.source_line, e.source_offset, e.redactions
     FROM read_parquet(?, hive_partitioning = false) e
     SEMI JOIN all_keys k ON e.conversation_key = k.name
     LEFT JOIN families f ON e.conversation_key = f.key
@@ -217,7 +216,8 @@ class _Search:
         self._adapter = adapter
         self._window = dt.timedelta(days=window_days)
         self._events = _by_day(lake.live("events"), source)
-        self._rows = [file.path for file in lake.live("rollouts") if file.partition.get("source") == source]
+        rows = lake.live("rollouts")
+        self._rows = [glob.escape(file.path) for file in rows if file.partition.get("source") == source]
         db.execute("CREATE TEMP TABLE found (key VARCHAR, link VARCHAR, day VARCHAR, file VARCHAR)")
         db.execute("CREATE TEMP TABLE families (key VARCHAR, family VARCHAR)")
         for name in ("all_keys", "all_links"):
@@ -306,7 +306,7 @@ class _Search:
 
     def stream(self) -> Iterator[list[StoredEvent]]:
         """The families, one after another."""
-        files = sorted(self._names("SELECT DISTINCT file FROM found"))
+        files = sorted(glob.escape(name) for name in self._names("SELECT DISTINCT file FROM found"))
         if not files:
             return
         # A relation and not `execute`: its sorted rows are streamed, never held as a whole.
@@ -316,14 +316,15 @@ class _Search:
         current: str | None = None
         for batch in relation.to_arrow_reader(1024):
             columns = [column.to_pylist() for column in batch.columns]
-            for family, key, name, link, at, payload, uri, line, offset in zip(*columns, strict=True):
+            for family, key, name, link, at, payload, uri, line, offset, redactions in zip(*columns, strict=True):
                 if family != current:
                     if events:
                         yield events
                     events, seen, current = [], set(), family
                 if name not in seen:
                     seen.add(name)
-                    events.append(StoredEvent(key, _record(payload, line, offset, uri), link, at, uri))
+                    record = _record(payload, line, offset, uri)
+                    events.append(StoredEvent(key, record, link, at, uri, redactions))
         if events:
             yield events
 
@@ -333,7 +334,7 @@ def _by_day(files: Iterable[LiveFiles], source: str) -> dict[str, list[str]]:
     days: dict[str, list[str]] = {}
     for file in files:
         if file.partition.get("source") == source:
-            days.setdefault(file.partition["day"], []).append(file.path)
+            days.setdefault(file.partition["day"], []).append(glob.escape(file.path))
     return days
 
 

@@ -52,7 +52,7 @@ class Folder:
         return batch.touched
 
     def families(self, touched: Touched, source: str = "s") -> list[list[tuple[str, object]]]:
-        store = EventStore(self, memory_limit="200MB", spill=str(self.root / "spill"))
+        store = EventStore(self, memory_limit="200MB", spill=str(self.root))
         return [
             [(event.key, event.record.value) for event in family] for family in store.families(source, "otlp", touched)
         ]
@@ -146,7 +146,9 @@ def test_records_that_come_much_later_find_theirs_through_the_row(tmp_path: Path
 
 
 def test_other_sources_and_adapters_are_left_alone(tmp_path: Path) -> None:
-    lake = Folder(tmp_path)
+    root = tmp_path / "a[b]*?"
+    root.mkdir()
+    lake = Folder(root)
     lake.add([fragment("other", "k")], source="s2")
     foreign = EventBatch(source="s", adapter="codex", uri="/c", batch_id="b")
     foreign.add(fragment("foreign", "k"))
