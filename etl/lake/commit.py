@@ -1,0 +1,131 @@
+"""Compare-and-swap: look up, write, check, commit as the next version, or take it all back and try again."""
+
+from __future__ import annotations
+
+import secrets
+import time
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import NamedTuple, TypeVar
+
+from etl.errors import ConflictError, LakeError
+from etl.lake.batch import Batch, Claim
+from etl.lake.errors import LIBRARY_ERRORS, file_is_gone, lake_error
+from etl.lake.log import NewFile, Snapshot, commit, snapshot
+from etl.lake.lookup import Lookup
+from etl.lake.partition import folder_of
+from etl.lake.place import Place, new_name
+from etl.lake.plan import Plan, plan, write_rewrite
+from etl.lake.staging import StagedFile
+from etl.schema import PARTITIONS
+
+TRIES = 40
+"""How often a commit is tried before it is given up."""
+
+LONGEST_WAIT = 2.0
+"""Seconds, at most, between two tries."""
+
+T = TypeVar("T")
+
+
+class Committing(NamedTuple):
+    """What every commit needs."""
+
+    place: Place
+    batch: Batch
+    clock: Callable[[], float]
+    """Seconds since 1970."""
+
+
+def commit_rows(
+    to: Committing,
+    table: str,
+    staged: Sequence[StagedFile],
+    decide: Callable[[Lookup], T],
+    *,
+    still_current: Callable[[], bool] | None = None,
+) -> T:
+    """Commits what `decide` leaves of the staged and the live rows, as one new version; returns what it returned.
+
+    The staged files are used up. `still_current` is asked in every try before the version is written; when it says no,
+    ConflictError goes to the caller and the staged files stay.
+    """
+
+    def attempt() -> T:
+        base = snapshot(to.place, table)
+        with Lookup(table, staged, list(base.files.values()), to.batch.folder) as lookup:
+            result = decide(lookup)
+            planned = plan(base, lookup)
+        if still_current is not None and not still_current():
+            raise MovedOnError("events moved on: assemble the conversations again")
+        if not planned.is_empty:
+            commit_plan(to, base, planned)
+        return result
+
+    result = try_again(to, table, attempt)
+    for file in staged:
+        Path(file.path).unlink(missing_ok=True)
+    return result
+
+
+class MovedOnError(ConflictError):
+    """What the rows were assembled from has changed: trying again here cannot help."""
+
+
+def try_again(to: Committing, table: str, attempt: Callable[[], T]) -> T:
+    """The result of an attempt, which is made again when another writer was first. LakeError when that goes on for too long."""
+    for number in range(TRIES):
+        seen = snapshot(to.place, table).version
+        try:
+            return attempt()
+        except MovedOnError:
+            raise
+        except ConflictError:
+            pass
+        except LIBRARY_ERRORS as error:
+            # A file that is gone was replaced by another writer, unless no other writer was there.
+            if not file_is_gone(error) or snapshot(to.place, table).version == seen:
+                raise lake_error(f"commit to {table} of {to.place.root}", error) from error
+        longest = min(LONGEST_WAIT, 0.02 * 2**number)
+        time.sleep(secrets.randbelow(1_000_000) / 1_000_000 * longest)
+    raise ConflictError(
+        f"other writers kept committing to {table} of {to.place.root}: nothing was written; run it again"
+    )
+
+
+def commit_plan(to: Committing, base: Snapshot, planned: Plan, *, data_change: bool = True) -> int:
+    """Writes, renames, commits and unlinks; on any failure the staged files are back where they were and the others gone."""
+    written: list[StagedFile] = []
+    moved: list[tuple[Path, Path]] = []
+    try:
+        for rewrite in planned.rewrites:
+            written += write_rewrite(rewrite, base.table, to.batch)
+        added = [_placed(file) for file in [*planned.taken, *written]]
+        with to.batch.claim([Claim(base.table, file.path) for file in added]):
+            try:
+                for file, new in zip([*planned.taken, *written], added, strict=True):
+                    target = to.place.data_file(base.table, new.path)
+                    to.place.move(Path(file.path), target)
+                    moved.append((Path(file.path), target))
+                now_ms = int(to.clock() * 1000)
+                info = {"batch_id": to.batch.id}
+                version = commit(
+                    to.place, base, added, planned.removed, info=info, now_ms=now_ms, data_change=data_change
+                )
+            except (*LIBRARY_ERRORS, LakeError):
+                for old, target in reversed(moved):
+                    to.place.move(target, old)
+                raise
+    except (*LIBRARY_ERRORS, LakeError):
+        for file in written:
+            Path(file.path).unlink(missing_ok=True)
+        raise
+    for path in planned.removed:
+        to.place.data_file(base.table, path).unlink(missing_ok=True)
+    return version
+
+
+def _placed(file: StagedFile) -> NewFile:
+    """The staged file under the name it gets in its table."""
+    folder = folder_of(file.partition, PARTITIONS[file.table])
+    return NewFile(f"{folder}/{new_name()}", file.partition, file.rows, file.size)

@@ -1,0 +1,199 @@
+"""The lake: four Delta tables under one folder, changed by whole commits only."""
+
+from __future__ import annotations
+
+import contextlib
+import datetime as dt
+import os
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence, Set
+from pathlib import Path
+from typing import NamedTuple, Self, TypeVar
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from etl.errors import LakeError
+from etl.lake.batch import Batch
+from etl.lake.commit import Committing, commit_plan, commit_rows, try_again
+from etl.lake.errors import one_line, reading
+from etl.lake.log import LiveFile, create_table, snapshot
+from etl.lake.lookup import Lookup
+from etl.lake.partition import check_source
+from etl.lake.place import Place
+from etl.lake.plan import plan_compaction
+from etl.lake.precedence import RowCounts, decide_rollouts
+from etl.lake.staging import StagedFile
+from etl.lake.sweep import Swept, sweep
+from etl.lake.upkeep import decide_events, decide_rejects, decide_sources
+from etl.lake.verify import Finding, verify
+from etl.schema import TABLES
+
+T = TypeVar("T")
+
+
+class KnownFile(NamedTuple):
+    """What `sources` says of a file that was read before (as `schema.SourceFile`)."""
+
+    uri: str
+    size: int
+    modified_at: dt.datetime | None
+    sha256: str | None
+    adapter: str | None
+    adapter_version: int | None
+    state: str
+    rows: int
+    rejects: int
+    records_in: int
+
+
+class Lake:
+    """An open lake. Reading needs nothing more; a commit needs an open batch:
+
+    with lake.batch(batch_id):
+        writer = StagingWriter(lake.root, batch_id, "rollouts")
+        writer.write(redacted)
+        lake.commit_rollouts(writer.close())
+    """
+
+    def __init__(self, place: Place, clock: Callable[[], float]) -> None:
+        """Use `Lake.open` or `Lake.create`."""
+        self._place = place
+        self._clock = clock
+        self._batch: Batch | None = None
+
+    @classmethod
+    def open(cls, root: str | os.PathLike[str], *, clock: Callable[[], float] = time.time) -> Self:
+        """The lake of that folder; LakeError where there is none, or one that this version cannot read or write.
+
+        `clock` gives seconds since 1970; removals in the Delta log carry its time.
+        """
+        lake = cls(Place(root), clock)
+        for table in TABLES:
+            snapshot(lake._place, table)
+        return lake
+
+    @classmethod
+    def create(cls, root: str | os.PathLike[str], *, clock: Callable[[], float] = time.time) -> Self:
+        """The lake of that folder, made where there is none and completed where its making was cut off."""
+        place = Place(root)
+        with one_line(f"create the lake {place.root}"):
+            place.root.mkdir(parents=True, exist_ok=True)
+        for table in TABLES:
+            create_table(place, table)
+        return cls.open(root, clock=clock)
+
+    @property
+    def root(self) -> str:
+        """Absolute path of the lake's folder."""
+        return str(self._place.root)
+
+    @contextlib.contextmanager
+    def batch(self, batch_id: str) -> Iterator[Path]:
+        """Opens the batch under which files are staged and committed; gives its staging folder, which goes at the end."""
+        if self._batch is not None:
+            raise LakeError(f"the batch {self._batch.id} is still open on this lake")
+        self._batch = Batch(self._place, batch_id)
+        try:
+            yield self._batch.folder
+        finally:
+            self._batch.close()
+            self._batch = None
+
+    def live(self, table: str) -> list[LiveFile]:
+        """The data files of the newest version, by path. Read them inside `reading`: a commit may remove them at once."""
+        files = snapshot(self._place, table).files
+        return [files[path] for path in sorted(files)]
+
+    def version(self, table: str) -> int:
+        """The newest version of a table."""
+        return snapshot(self._place, table).version
+
+    def commit_events(self, staged: Sequence[StagedFile]) -> int:
+        """Appends the staged events that are not there yet, by (source, conversation_key, record_key); returns how many."""
+        return self._commit("events", staged, decide_events) if staged else 0
+
+    def commit_rollouts(
+        self,
+        staged: Sequence[StagedFile],
+        *,
+        conversations: Mapping[str, Set[str]] | None = None,
+        still_current: Callable[[], bool] | None = None,
+    ) -> RowCounts:
+        """Commits rows by the precedence of DESIGN.md, also among the staged ones; unchanged rows are not written.
+
+        `conversations` (source → conversation ids): the staged rows are the whole truth of these conversations, so their live rows
+        that are not staged go, and staged ones replace live ones that say something else.
+        `still_current` is asked in every try; when it says no, ConflictError is raised and the staged files stay.
+        """
+        whole = conversations or {}
+        if not staged and not any(whole.values()):
+            return RowCounts(0, 0, 0, 0)
+        return self._commit("rollouts", staged, lambda lookup: decide_rollouts(lookup, whole), still_current)
+
+    def replace_rejects(self, staged: Sequence[StagedFile], files: Set[tuple[str, str]]) -> None:
+        """The rejects of these files (source, uri) are from now on the staged ones."""
+        if staged or files:
+            self._commit("rejects", staged, lambda lookup: decide_rejects(lookup, files))
+
+    def upsert_sources(self, staged: Sequence[StagedFile]) -> None:
+        """Says of each staged file (source, uri) what is known now."""
+        if staged:
+            self._commit("sources", staged, decide_sources)
+
+    def known_files(self, source: str) -> dict[str, KnownFile]:
+        """Every file read before under a source name, by uri."""
+        check_source(source)
+        columns = list(KnownFile._fields)
+
+        def read() -> dict[str, KnownFile]:
+            found: dict[str, KnownFile] = {}
+            for file in self.live("sources"):
+                if file.partition["source"] == source:
+                    rows = pq.ParquetFile(file.path).read(columns).to_pylist()
+                    found |= {row["uri"]: KnownFile(**row) for row in rows}
+            return found
+
+        with one_line(f"read what {self.root} knows of {source}"):
+            return reading(read)
+
+    def compact(self) -> int:
+        """Merges the small files of every partition towards 128 MB; returns how many files went. Needs an open batch."""
+        return sum(self._compact(table) for table in TABLES)
+
+    def sweep(self) -> Swept:
+        """Removes the staging folders of runs that have ended, and the data files that are not live; those of live runs stay."""
+        return sweep(self._place)
+
+    def verify(self, *, repair: bool = False) -> list[Finding]:
+        """What is wrong with the lake, as data. `repair` removes stale staging folders and orphan files, never a row."""
+        return verify(self._place, repair=repair)
+
+    def _commit(
+        self,
+        table: str,
+        staged: Sequence[StagedFile],
+        decide: Callable[[Lookup], T],
+        still_current: Callable[[], bool] | None = None,
+    ) -> T:
+        foreign = sorted({file.table for file in staged} - {table})
+        if foreign:
+            raise LakeError(f"files staged for {', '.join(foreign)} cannot be committed to {table}")
+        return commit_rows(self._committing(), table, staged, decide, still_current=still_current)
+
+    def _compact(self, table: str) -> int:
+        to = self._committing()
+
+        def attempt() -> int:
+            base = snapshot(self._place, table)
+            planned = plan_compaction(base)
+            if not planned.is_empty:
+                commit_plan(to, base, planned, data_change=False)
+            return len(planned.removed)
+
+        return try_again(to, table, attempt)
+
+    def _committing(self) -> Committing:
+        if self._batch is None:
+            raise LakeError("a commit needs an open batch: use `with lake.batch(batch_id):` around it")
+        return Committing(self._place, self._batch, self._clock)

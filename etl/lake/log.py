@@ -1,0 +1,212 @@
+"""The Delta log of each table: made once, read as a snapshot, and written by compare-and-swap only.
+
+Only these calls of `deltalake` are used; its own writers, MERGE and optimize are not: they write another Arrow layout
+(string_view, snappy), and their retries let two writers of one new id both win. What 1.6.6 does and does not check was tried:
+`create_write_transaction` with `max_commit_retries=0` fails when the next version exists, but it accepts a remove of a file
+that is not live and an add of one that is not there. So `commit` checks both itself.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import re
+from collections.abc import Iterable, Mapping, Sequence
+from typing import NamedTuple
+from urllib.parse import unquote
+from uuid import uuid4
+
+import pyarrow as pa
+from deltalake import DeltaTable, Schema
+from deltalake.exceptions import DeltaError, TableNotFoundError
+from deltalake.transaction import AddAction, CommitProperties, PostCommitHookProperties, RemoveAction
+
+from etl.errors import ConflictError, LakeError
+from etl.lake.errors import lake_error
+from etl.lake.parquet import check_footer
+from etl.lake.place import Place
+from etl.schema import PARTITIONS, SCHEMA_VERSION, arrow_schema
+
+CHECKPOINT_EVERY = 20
+"""Versions between two checkpoints: readers of the plain log have at most so many small files to read after one."""
+
+_VERSION_KEY = "etl.schema_version"
+_READER, _WRITER = 1, 2
+"""The Delta protocol of our tables."""
+
+
+class LiveFile(NamedTuple):
+    """A data file that the newest version of a table refers to."""
+
+    path: str
+    """Absolute path."""
+    partition: dict[str, str]
+    size: int
+    """Bytes on disk."""
+    rows: int
+
+
+class Snapshot(NamedTuple):
+    """One version of a table."""
+
+    table: str
+    version: int
+    files: dict[str, LiveFile]
+    """Live files by their path relative to the table, as it is on disk."""
+    delta: DeltaTable
+
+
+class NewFile(NamedTuple):
+    """A data file in its final place, about to be added."""
+
+    path: str
+    """Relative to the table, as it is on disk."""
+    partition: dict[str, str]
+    rows: int
+    size: int
+
+
+def create_table(place: Place, table: str) -> None:
+    """Makes the table with its first checkpoint, unless it is there."""
+    folder = str(place.table(table))
+    try:
+        if not DeltaTable.is_deltatable(folder):
+            DeltaTable.create(
+                folder,
+                Schema.from_arrow(arrow_schema(table)),
+                mode="ignore",
+                partition_by=list(PARTITIONS[table]),
+                name=table,
+                description=f"{table} of a lake made by rollout-etl",
+                configuration={_VERSION_KEY: SCHEMA_VERSION},
+                raise_if_key_not_exists=False,
+            )
+        if not place.checkpoint_pointer(table).exists():
+            DeltaTable(folder).create_checkpoint()
+    except (DeltaError, OSError) as error:
+        raise lake_error(f"create the lake {place.root}", error) from error
+
+
+def snapshot(place: Place, table: str) -> Snapshot:
+    """The newest version of a table; LakeError where it is none of ours."""
+    folder = str(place.table(table))
+    try:
+        delta = DeltaTable(folder)
+        _check_protocol(delta, place, table)
+        actions = pa.table(delta.get_add_actions(flatten=True))
+    except TableNotFoundError:
+        raise LakeError(f"no lake at {place.root}: it has no table {table}; `etl ingest` makes it") from None
+    except (DeltaError, OSError) as error:
+        raise lake_error(f"read the table {table} of {place.root}", error) from error
+    files: dict[str, LiveFile] = {}
+    keys = PARTITIONS[table]
+    names = ["path", "size_bytes", "num_records", *(f"partition.{key}" for key in keys)]
+    for row in actions.select(names).to_pylist() if actions.num_rows else ():
+        path = unquote(row["path"])
+        partition = {key: row[f"partition.{key}"] for key in keys}
+        files[path] = LiveFile(str(place.data_file(table, path)), partition, row["size_bytes"], row["num_records"])
+    return Snapshot(table, delta.version(), files, delta)
+
+
+def commit(
+    place: Place,
+    base: Snapshot,
+    added: Sequence[NewFile],
+    removed: Iterable[str],
+    *,
+    info: Mapping[str, str],
+    now_ms: int,
+    data_change: bool = True,
+) -> int:
+    """Adds and removes files as the version after `base`, and returns that version.
+
+    ConflictError when somebody else committed it first, or a file that goes is not there any more. LakeError when an
+    added file is not there or not exactly of the table's schema, or the log cannot be written.
+    """
+    adds = [_add_action(place, base.table, file, data_change) for file in added]
+    removes = [_remove_action(base, path, now_ms, data_change) for path in removed]
+    for action in removes:
+        if not place.data_file(base.table, action.path).exists():
+            raise ConflictError(f"{base.table}/{action.path} was replaced by another writer")
+    token = str(uuid4())
+    try:
+        base.delta.create_write_transaction(
+            [*adds, *removes],
+            "append",
+            Schema.from_arrow(arrow_schema(base.table)),
+            list(PARTITIONS[base.table]),
+            commit_properties=CommitProperties(custom_metadata={**info, "commit": token}, max_commit_retries=0),
+            post_commithook_properties=PostCommitHookProperties(create_checkpoint=False, cleanup_expired_logs=False),
+        )
+    except (DeltaError, OSError) as error:
+        # A failure can come after the log entry was written: what the log says decides.
+        written = place.read_log(base.table, base.version + 1)
+        if written is None:
+            raise lake_error(f"commit to {base.table} of {place.root}", error) from error
+        if token not in written:
+            raise ConflictError(f"another writer committed version {base.version + 1} of {base.table} first") from error
+    if (base.version + 1) % CHECKPOINT_EVERY == 0:
+        _checkpoint(place, base.table)
+    return base.version + 1
+
+
+def _add_action(place: Place, table: str, file: NewFile, data_change: bool) -> AddAction:
+    path = place.data_file(table, file.path)
+    try:
+        footer = check_footer(path, table)
+        modified = path.stat().st_mtime_ns // 1_000_000
+    except (OSError, pa.ArrowException) as error:
+        raise lake_error(f"commit {path}", error) from error
+    if footer != (file.rows, file.size):
+        raise LakeError(
+            f"cannot commit {path}: it has {footer.rows} rows in {footer.size} bytes, not {file.rows} in {file.size}"
+        )
+    stats = json.dumps({"numRecords": file.rows})
+    return AddAction(file.path, file.size, file.partition, modified, data_change, stats)
+
+
+def _remove_action(base: Snapshot, path: str, now_ms: int, data_change: bool) -> RemoveAction:
+    if path not in base.files:
+        raise ConflictError(f"{base.table}/{path} is not live in version {base.version}")
+    live = base.files[path]
+    return RemoveAction(path, data_change, now_ms, live.size, dict(live.partition))
+
+
+def _checkpoint(place: Place, table: str) -> None:
+    """Sums up the log. It only makes reading faster, so a failure is left to the next one."""
+    with contextlib.suppress(DeltaError, OSError):
+        delta = DeltaTable(str(place.table(table)))
+        delta.create_checkpoint()
+        delta.cleanup_metadata()
+
+
+def _check_protocol(delta: DeltaTable, place: Place, table: str) -> None:
+    """LakeError where the table was written by a newer product or a newer Delta, or is no table of ours."""
+    protocol = delta.protocol()
+    if protocol.min_reader_version > _READER or protocol.min_writer_version > _WRITER:
+        raise LakeError(
+            f"{place.table(table)} needs Delta reader {protocol.min_reader_version} and writer {protocol.min_writer_version}, "
+            f"this version of etl knows {_READER} and {_WRITER}: upgrade rollout-etl"
+        )
+    written = delta.metadata().configuration.get(_VERSION_KEY)
+    if written != SCHEMA_VERSION:
+        raise LakeError(
+            f"{place.table(table)} has the schema {written or 'of another program'}: {_version_advice(written)}"
+        )
+    fields = pa.schema(delta.schema().to_arrow())
+    wanted = pa.schema(Schema.from_arrow(arrow_schema(table)).to_arrow())
+    if not fields.equals(wanted):
+        names = sorted({*fields.names} ^ {*wanted.names}) or ["the types of columns"]
+        raise LakeError(
+            f"{place.table(table)} differs from {SCHEMA_VERSION} in {', '.join(names)}: another program changed it"
+        )
+
+
+def _version_advice(written: str | None) -> str:
+    ours = re.search(r"\d+$", SCHEMA_VERSION)
+    theirs = re.search(r"\d+$", written or "")
+    if ours is None or theirs is None:
+        return "choose another lake"
+    if int(theirs[0]) > int(ours[0]):
+        return f"this version of etl knows {SCHEMA_VERSION}: upgrade rollout-etl"
+    return f"this version of etl writes {SCHEMA_VERSION}: run `etl migrate`"

@@ -1,0 +1,96 @@
+"""Which rows a commit must leave out or take away, found by DuckDB over the few columns that decide it.
+
+A `Lookup` belongs to one try of a commit: the staged files of a batch against the live files of one version. Rows are known by
+(file, position), so nothing but keys is ever held, and DuckDB spills to the staging folder what does not fit.
+"""
+
+from __future__ import annotations
+
+import glob
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from types import TracebackType
+from typing import Any, Literal, Self
+
+import duckdb
+import pyarrow as pa
+
+from etl.lake.log import LiveFile
+from etl.lake.staging import StagedFile
+from etl.schema import arrow_schema
+
+MEMORY_LIMIT = "256MB"
+THREADS = 4
+
+Side = Literal["live", "staged"]
+SIDES: tuple[Side, Side] = ("live", "staged")
+
+
+class Lookup:
+    """Keys of staged and live rows as the DuckDB tables `staged` and `live`, and what goes: `dropped` (side, file, position)."""
+
+    def __init__(self, table: str, staged: Sequence[StagedFile], live: Sequence[LiveFile], spill: Path) -> None:
+        """`spill` is the folder for what does not fit into memory."""
+        self.table = table
+        self.files: dict[Side, Sequence[StagedFile | LiveFile]] = {"live": live, "staged": staged}
+        self._database = duckdb.connect(
+            config={
+                "memory_limit": MEMORY_LIMIT,
+                "threads": THREADS,
+                "temp_directory": str(spill),
+                "preserve_insertion_order": False,
+            }
+        )
+        self.run("CREATE TABLE dropped (side VARCHAR, file BIGINT, position BIGINT)")
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self._database.close()
+
+    def load(
+        self, side: Side, columns: str, *, where: str = "true", only: Callable[[dict[str, str]], bool] | None = None
+    ) -> None:
+        """Adds to the table `staged` or `live` rows of (columns, file, position) that meet the condition.
+
+        `file` is the place in the list of files, `position` the row in the file, both from 0. `only` says by its partition which
+        files are worth a look.
+        """
+        chosen = [number for number, file in enumerate(self.files[side]) if only is None or only(file.partition)]
+        self._database.register("no_rows", _no_rows(self.table))
+        query = f"SELECT {columns}, (?::BIGINT[])[file_index::BIGINT + 1] AS file, file_row_number::BIGINT AS position"
+        paths = [glob.escape(self.files[side][number].path) for number in chosen]
+        source, parameters = (
+            ("read_parquet(?, hive_partitioning = false)", [chosen, paths]) if paths else ("no_rows", [[]])
+        )
+        self.run(f"CREATE TABLE IF NOT EXISTS {side} AS {query} FROM no_rows", [[]])
+        self.run(f"INSERT INTO {side} {query} FROM {source} WHERE {where}", parameters)
+
+    def run(self, statement: str, parameters: Sequence[Any] = ()) -> list[tuple[Any, ...]]:
+        """Runs one statement and returns its rows."""
+        return self._database.execute(statement, list(parameters)).fetchall()
+
+    def table_of(self, name: str, data: pa.Table) -> None:
+        """Makes a DuckDB table of an Arrow table."""
+        self._database.register("given", data)
+        self.run(f"CREATE OR REPLACE TABLE {name} AS SELECT * FROM given")
+        self._database.unregister("given")
+
+    def dropped(self, side: Side) -> dict[int, int]:
+        """How many rows of each file (by its place in the list) go."""
+        found = self.run("SELECT file, count(*) FROM dropped WHERE side = ? GROUP BY file", [side])
+        return {int(file): int(count) for file, count in found}
+
+    def positions(self, side: Side, file: int) -> pa.Array:
+        """The rows of one file that go: int64 positions from 0, sorted."""
+        query = "SELECT position FROM dropped WHERE side = ? AND file = ? ORDER BY position"
+        return pa.array([position for (position,) in self.run(query, [side, file])], pa.int64())
+
+
+def _no_rows(table: str) -> pa.Table:
+    """What a table without files reads as."""
+    numbers = [pa.field("file_index", pa.int64()), pa.field("file_row_number", pa.int64())]
+    return pa.schema([*arrow_schema(table), *numbers]).empty_table()

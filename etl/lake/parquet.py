@@ -1,0 +1,138 @@
+"""How data files are written and checked: zstd, the one Arrow schema of their table, row groups that fit in memory."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import NamedTuple
+
+import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.parquet as pq
+
+from etl.errors import LakeError
+from etl.schema import PARTITIONS, arrow_schema
+
+MAX_FILE_BYTES = 128 << 20
+"""A data file is closed when it has grown to this: replacing one row rewrites its file."""
+
+ROW_GROUP_BYTES = 32 << 20
+"""Arrow bytes of one row group: large enough for DuckDB to scan fast, small enough to hold one in memory."""
+
+_REPEATING = {
+    "rollouts": (
+        "task_id",
+        "group_id",
+        "origin",
+        "adapter",
+        "messages.list.element.role",
+        "messages.list.element.name",
+        "messages.list.element.tool_calls.list.element.type",
+        "messages.list.element.tool_calls.list.element.function.name",
+        "message_info.list.element.model",
+        "message_info.list.element.finish_reason",
+        "steps.list.element.tool",
+        "steps.list.element.actor",
+        "steps.list.element.status",
+        "steps.list.element.condition",
+        "tools",
+        "status",
+        "finish_reason",
+        "judgments.list.element.name",
+        "judgments.list.element.kind",
+        "judgments.list.element.label",
+        "judgments.list.element.status",
+        "scenario.tool",
+        "scenario.tool_condition",
+        "scenario.world_state",
+        "scenario.stance",
+        "scenario.history",
+        "scenario.rule",
+        "scenario.length",
+        "seeded.list.element",
+        "model",
+        "provider",
+        "policy_version",
+        "agent",
+        "flags.list.element",
+        "source_uri",
+        "adapter_version",
+        "schema_version",
+        "batch_id",
+        "ingested_at",
+        "source",
+        "day",
+    ),
+    "rejects": ("source", "source_uri", "reason", "adapter", "adapter_version", "batch_id", "ingested_at"),
+    "sources": ("source", "adapter", "adapter_version", "state", "error", "ignored", "batch_id", "ingested_at"),
+    "events": ("source", "day", "conversation_key", "adapter", "redactions", "source_uri", "batch_id"),
+}
+"""Columns whose few values repeat: dictionary-encoded. Text that is different in every row only pays for a dictionary."""
+
+_PRUNABLE = {
+    "rollouts": ("rollout_id", "task_id", "conversation_id", "started_at", "ended_at", "n_records", "source", "day"),
+    "rejects": ("source", "source_uri", "ingested_at"),
+    "sources": ("source", "uri", "ingested_at"),
+    "events": ("source", "day", "conversation_key", "record_key", "link_key", "at"),
+}
+"""Columns with statistics, by which readers skip row groups; long texts would only repeat themselves in every footer."""
+
+
+class Footer(NamedTuple):
+    """What the footer of a data file says."""
+
+    rows: int
+    size: int
+
+
+def open_writer(where: Path | pa.NativeFile, table: str) -> pq.ParquetWriter:
+    """A writer of the table's one schema."""
+    return pq.ParquetWriter(
+        where,
+        arrow_schema(table),
+        compression="zstd",
+        compression_level=1,
+        use_dictionary=list(_REPEATING[table]),
+        write_statistics=list(_PRUNABLE[table]),
+    )
+
+
+def check_footer(path: Path, table: str) -> Footer:
+    """Rows and bytes of a data file; LakeError where it has not exactly the table's schema."""
+    with pq.ParquetFile(path) as file:
+        schema = file.schema_arrow
+        rows = file.metadata.num_rows
+    expected = arrow_schema(table)
+    if not schema.equals(expected):
+        differing = sorted(
+            set(map(str, schema)) ^ set(map(str, expected)), key=lambda field: field.partition(":")[0]
+        ) or ["the order of the columns"]
+        raise LakeError(f"{path} has not the schema of {table}: {'; '.join(differing)[:300]}")
+    return Footer(rows, path.stat().st_size)
+
+
+def row_groups(path: Path, *, without: pa.Array | None = None, only: pa.Array | None = None) -> Iterator[pa.Table]:
+    """The row groups of a data file one by one, without or only with the rows at some positions (int64, from 0)."""
+    chosen = without if only is None else only
+    with pq.ParquetFile(path) as file:
+        first = 0
+        for index in range(file.num_row_groups):
+            rows = file.metadata.row_group(index).num_rows
+            if chosen is None:
+                yield file.read_row_group(index, use_threads=False)
+            else:
+                kept = pc.is_in(pa.array(range(first, first + rows), pa.int64()), value_set=chosen)
+                kept = pc.invert(kept) if only is None else kept
+                if pc.any(kept).as_py():
+                    yield file.read_row_group(index, use_threads=False).filter(kept)
+            first += rows
+
+
+def with_partition(data: pa.Table, table: str, partition: dict[str, str]) -> pa.Table:
+    """The table with its partition columns as dictionaries of their one value."""
+    for key in PARTITIONS[table]:
+        indices = pa.repeat(pa.scalar(0, pa.int32()), data.num_rows)
+        values = pa.DictionaryArray.from_arrays(indices, pa.array([partition[key]], pa.string()))
+        position = data.schema.get_field_index(key)
+        data = data.set_column(position, data.schema.field(position), values)
+    return data

@@ -1,0 +1,75 @@
+"""Where a lake lies, and the few file operations that commits need; the one module that knows it is a local folder."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from pathlib import Path
+from urllib.parse import unquote, urlsplit
+from uuid import uuid4
+
+from etl.errors import UsageError
+from etl.schema import PARTITIONS
+
+STAGING = ".staging"
+
+
+class Place:
+    """The folder of a lake: `<root>/<table>/source=…/…` and `<root>/.staging/`."""
+
+    def __init__(self, root: str | os.PathLike[str]) -> None:
+        self.root = _local_folder(os.fspath(root))
+        self.staging = self.root / STAGING
+
+    def table(self, table: str) -> Path:
+        """The folder of a table."""
+        return self.root / table
+
+    def data_file(self, table: str, path: str) -> Path:
+        """A data file by its path relative to the table, as it is on disk (percent-encoded folders)."""
+        return self.root / table / path
+
+    def data_files(self, table: str) -> Iterator[str]:
+        """Every Parquet file in the partition folders of a table, live or not, relative to the table."""
+        folder = self.root / table
+        pattern = "/".join(f"{key}=*" for key in PARTITIONS[table])
+        for path in sorted(folder.glob(f"{pattern}/*.parquet")):
+            yield path.relative_to(folder).as_posix()
+
+    def log_folder(self, table: str) -> Path:
+        """The folder of the Delta log of a table."""
+        return self.root / table / "_delta_log"
+
+    def checkpoint_pointer(self, table: str) -> Path:
+        """The file that says which checkpoint is the newest; it is there once there is one."""
+        return self.log_folder(table) / "_last_checkpoint"
+
+    def read_log(self, table: str, version: int) -> str | None:
+        """The text of one version of the log; None where that version does not exist."""
+        path = self.log_folder(table) / f"{version:020}.json"
+        return path.read_text(encoding="utf-8") if path.exists() else None
+
+    def move(self, old: Path, new: Path) -> None:
+        """Renames within the lake, making the folder of the new place."""
+        new.parent.mkdir(parents=True, exist_ok=True)
+        old.rename(new)
+
+    def __repr__(self) -> str:
+        return f"Place({str(self.root)!r})"
+
+
+def new_name() -> str:
+    """A file name that nobody else has."""
+    return f"{uuid4()}.parquet"
+
+
+def _local_folder(root: str) -> Path:
+    """The absolute folder that a lake's name means; UsageError for a store that is not a folder."""
+    if not root:
+        raise UsageError("the lake has no name; give a folder, for example --lake ./lake")
+    scheme = urlsplit(root).scheme if "://" in root else ""
+    if scheme == "file":
+        return Path(unquote(urlsplit(root).path)).absolute()
+    if scheme:
+        raise UsageError(f"a lake on {scheme}:// comes with a later version; give a local folder")
+    return Path(os.path.abspath(root))  # noqa: PTH100  (resolves `..` and no symbolic links)

@@ -1,0 +1,155 @@
+"""Which row stays when the same rollout arrives twice, so that the order and grouping of arrivals never matter.
+
+In this order: rows assembled from all of their conversation's events, more source records, later end, newer adapter, more non-null
+leaves, larger hash. Of two rows that are equal in all of these the live one stays, and nothing is written.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Mapping, Set
+from pathlib import Path
+from typing import NamedTuple, cast
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from etl.lake.lookup import Lookup, Side
+from etl.lake.parquet import row_groups
+from etl.schema import LINEAGE, PARTITIONS
+
+_KEYS = "rollout_id, n_records, ended_at, adapter_version, row_hash, source::VARCHAR AS source, conversation_id"
+
+_WHOLE = "coalesce((source, conversation_id) IN (SELECT source, conversation_id FROM whole), false)"
+
+
+class RowCounts(NamedTuple):
+    """What a commit did to the rows of a table."""
+
+    added: int
+    replaced: int
+    removed: int
+    unchanged: int
+
+
+def decide_rollouts(lookup: Lookup, conversations: Mapping[str, Set[str]]) -> RowCounts:
+    """Fills `dropped` with the staged rows that lose and the live rows that go, and counts.
+
+    `conversations` (source → conversation ids): the staged rows are all there is of these.
+    """
+    whole = [(source, conversation) for source, ids in conversations.items() for conversation in ids]
+    names = ("source", "conversation_id")
+    lookup.table_of(
+        "whole", pa.table({name: pa.array([pair[i] for pair in whole], pa.string()) for i, name in enumerate(names)})
+    )
+    lookup.load("staged", _KEYS)
+    # An id is looked up in all partitions: a row of an unknown day may have become dated.
+    lookup.load("live", _KEYS, where="rollout_id IN (SELECT rollout_id FROM staged)")
+    if whole:
+        other_id = "rollout_id NOT IN (SELECT rollout_id FROM staged)"
+        lookup.load(
+            "live", _KEYS, where=f"{_WHOLE} AND {other_id}", only=lambda partition: partition["source"] in conversations
+        )
+    _contest(lookup)
+    _drop_losers(lookup)
+    [(removed,)] = lookup.run("SELECT count(*) FROM live WHERE rollout_id NOT IN (SELECT rollout_id FROM staged)")
+    lookup.run(
+        "INSERT INTO dropped SELECT 'live', file, position FROM live "
+        "WHERE rollout_id NOT IN (SELECT rollout_id FROM staged)"
+    )
+    [(total, unchanged, replaced)] = lookup.run(
+        "SELECT (SELECT count(DISTINCT rollout_id) FROM staged), count(*) FILTER (side = 'live'), "
+        "count(*) FILTER (side = 'staged' AND rollout_id IN (SELECT rollout_id FROM live)) FROM winners"
+    )
+    return RowCounts(total - unchanged - replaced, replaced, removed, unchanged)
+
+
+def _contest(lookup: Lookup) -> None:
+    """Makes `contest`: every row whose id has more than one, with its rank but for the leaves."""
+    lookup.run(
+        f"""
+        CREATE TABLE contest AS
+        WITH candidates AS (
+            SELECT *, 'staged' AS side, {_WHOLE} AS whole FROM staged
+            UNION ALL
+            SELECT *, 'live', (rollout_id, row_hash) IN (SELECT rollout_id, row_hash FROM staged WHERE {_WHOLE}) FROM live
+        ), several AS (
+            SELECT rollout_id FROM candidates GROUP BY rollout_id HAVING count(*) > 1
+        )
+        SELECT rollout_id, side, file, position, row_hash, 0::BIGINT AS leaves,
+            rank() OVER (PARTITION BY rollout_id ORDER BY whole DESC, n_records DESC, ended_at DESC NULLS LAST,
+                adapter_version DESC) AS place
+        FROM candidates SEMI JOIN several USING (rollout_id)
+        """
+    )
+    tied = lookup.run(
+        """
+        SELECT side, file, position FROM contest SEMI JOIN (
+            SELECT rollout_id FROM contest WHERE place = 1 GROUP BY rollout_id HAVING count(DISTINCT row_hash) > 1
+        ) USING (rollout_id) WHERE place = 1
+        """
+    )
+    positions: dict[tuple[Side, int], list[int]] = defaultdict(list)
+    for side, file, position in tied:
+        positions[cast(Side, side), file].append(position)
+    for (side, file), rows in positions.items():
+        lookup.table_of("counted", _leaves_of_rows(lookup.files[side][file].path, sorted(rows)))
+        lookup.run(
+            "UPDATE contest SET leaves = counted.leaves FROM counted "
+            "WHERE side = ? AND file = ? AND contest.position = counted.position",
+            [side, file],
+        )
+
+
+def _drop_losers(lookup: Lookup) -> None:
+    """Makes `winners` (of the contested ids) and drops every other row of theirs."""
+    lookup.run(
+        """
+        CREATE TABLE ranked AS SELECT rollout_id, side, file, position,
+            row_number() OVER (PARTITION BY rollout_id
+                ORDER BY place, leaves DESC, row_hash DESC, side, file, position) AS place
+        FROM contest
+        """
+    )
+    lookup.run("INSERT INTO dropped SELECT side, file, position FROM ranked WHERE place > 1")
+    lookup.run("CREATE TABLE winners AS SELECT rollout_id, side FROM ranked WHERE place = 1")
+
+
+def _leaves_of_rows(path: str, positions: list[int]) -> pa.Table:
+    """(position, leaves) of some rows of a data file."""
+    wanted = pa.array(positions, pa.int64())
+    counts: list[pa.Array] = []
+    for rows in row_groups(Path(path), only=wanted):
+        counts.append(count_leaves(rows))
+    return pa.table({"position": wanted, "leaves": pa.concat_arrays(counts)})
+
+
+def count_leaves(rows: pa.Table) -> pa.Array:
+    """How many non-null values each row says, at any depth; lineage and partition columns aside.
+
+    >>> count_leaves(pa.table({"a": [1, None], "b": [["x", "y"], []], "c": [{"d": 1, "e": None}, None]})).to_pylist()
+    [4, 0]
+    """
+    skipped = LINEAGE | set(PARTITIONS["rollouts"])
+    total = pa.array([0] * rows.num_rows, pa.int64())
+    for name in rows.column_names:
+        if name not in skipped:
+            column = rows[name].combine_chunks()
+            total = pc.add(total, _leaves(column))
+    return total
+
+
+def _leaves(values: pa.Array) -> pa.Array:
+    """Non-null leaves of each element."""
+    if isinstance(values, pa.StructArray):
+        total = pa.array([0] * len(values), pa.int64())
+        for child in values.flatten():  # flatten() carries the nulls of the struct into its children
+            total = pc.add(total, _leaves(child))
+        return total
+    if isinstance(values, pa.ListArray):
+        inner = values.flatten()  # in order, without what null lists cover
+        running = pa.concat_arrays([pa.array([0], pa.int64()), pc.cumulative_sum(_leaves(inner)).cast(pa.int64())])
+        lengths = pc.fill_null(pc.list_value_length(values), 0).cast(pa.int64())
+        ends = pc.cumulative_sum(lengths)
+        return pc.subtract(running.take(ends), running.take(pc.subtract(ends, lengths)))
+    return values.is_valid().cast(pa.int64())

@@ -1,0 +1,66 @@
+"""Which rows go and which come in the tables that are not rollouts: events, rejects, sources."""
+
+from __future__ import annotations
+
+from collections.abc import Set
+
+import pyarrow as pa
+
+from etl.lake.lookup import Lookup
+
+
+def decide_events(lookup: Lookup) -> int:
+    """Drops the staged events that are live already or staged twice; returns how many stay.
+
+    An event is looked up in its own partition only: its day is part of the record.
+    """
+    keys = "source::VARCHAR AS source, conversation_key, record_key"
+    lookup.load("staged", f"{keys}, source_uri, source_offset")
+    staged = {tuple(sorted(file.partition.items())) for file in lookup.files["staged"]}
+    same = "record_key IN (SELECT record_key FROM staged)"
+    lookup.load("live", keys, where=same, only=lambda partition: tuple(sorted(partition.items())) in staged)
+    lookup.run(
+        """
+        INSERT INTO dropped SELECT 'staged', file, position FROM (
+            SELECT *, row_number() OVER (PARTITION BY source, conversation_key, record_key
+                ORDER BY source_uri, source_offset, file, position) AS place FROM staged
+        ) WHERE place > 1 OR (source, conversation_key, record_key) IN (SELECT source, conversation_key, record_key FROM live)
+        """
+    )
+    [(kept,)] = lookup.run("SELECT (SELECT count(*) FROM staged) - (SELECT count(*) FROM dropped)")
+    return int(kept)
+
+
+def decide_rejects(lookup: Lookup, files: Set[tuple[str, str]]) -> None:
+    """Drops every live reject of these files (source, uri), and staged ones that are there twice."""
+    pairs = sorted(files)
+    columns = {"source": [source for source, _ in pairs], "uri": [uri for _, uri in pairs]}
+    lookup.table_of("files", pa.table({name: pa.array(values, pa.string()) for name, values in columns.items()}))
+    lookup.load("staged", "reject_id, source_uri")
+    sources = {source for source, _ in pairs}
+    of_files = "(source::VARCHAR, source_uri) IN (SELECT source, uri FROM files)"
+    lookup.load("live", "reject_id", where=of_files, only=lambda partition: partition["source"] in sources)
+    lookup.run("INSERT INTO dropped SELECT 'live', file, position FROM live")
+    lookup.run(
+        """
+        INSERT INTO dropped SELECT 'staged', file, position FROM (
+            SELECT *, row_number() OVER (PARTITION BY reject_id ORDER BY file, position) AS place FROM staged
+        ) WHERE place > 1
+        """
+    )
+
+
+def decide_sources(lookup: Lookup) -> None:
+    """Drops the live rows of the files (source, uri) that are staged; of two staged ones the later stays."""
+    lookup.load("staged", "source::VARCHAR AS source, uri")
+    sources = {file.partition["source"] for file in lookup.files["staged"]}
+    staged = "(source::VARCHAR, uri) IN (SELECT source, uri FROM staged)"
+    lookup.load("live", "uri", where=staged, only=lambda partition: partition["source"] in sources)
+    lookup.run("INSERT INTO dropped SELECT 'live', file, position FROM live")
+    lookup.run(
+        """
+        INSERT INTO dropped SELECT 'staged', file, position FROM (
+            SELECT *, row_number() OVER (PARTITION BY source, uri ORDER BY file DESC, position DESC) AS place FROM staged
+        ) WHERE place > 1
+        """
+    )

@@ -1,0 +1,188 @@
+"""Proving a lake: every live file is read in full, and what it says is held against the log, its path and the other rows."""
+
+from __future__ import annotations
+
+import glob
+import json
+import tempfile
+from collections.abc import Iterator
+from pathlib import Path
+from typing import NamedTuple
+
+import duckdb
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from etl.errors import LakeError
+from etl.lake.batch import staging_state
+from etl.lake.errors import LIBRARY_ERRORS, file_is_gone, one_line
+from etl.lake.log import LiveFile, snapshot
+from etl.lake.lookup import MEMORY_LIMIT, THREADS
+from etl.lake.parquet import check_footer, row_groups
+from etl.lake.partition import folder_of, partition_of
+from etl.lake.place import Place
+from etl.lake.sweep import orphans, sweep
+from etl.schema import PARTITIONS, TABLES
+
+UNIQUE = {
+    "rollouts": ("rollout_id",),
+    "rejects": ("reject_id",),
+    "sources": ("source", "uri"),
+    "events": ("source", "conversation_key", "record_key"),
+}
+"""What no two live rows of a table share."""
+
+SHOWN = 20
+"""Findings of one kind that are listed one by one for a table."""
+
+
+class Finding(NamedTuple):
+    """One thing that is wrong."""
+
+    code: str
+    """orphan_file, stale_staging, missing_file, unreadable_file, wrong_schema, wrong_size, wrong_partition, duplicate_key,
+    message_info_length or accounting."""
+    table: str
+    """Table of the lake; empty for the staging folder."""
+    path: str
+    """Absolute path of what it is about; empty where it is a row."""
+    message: str
+    """What is wrong, and what to do."""
+    repaired: bool
+
+
+def verify(place: Place, *, repair: bool) -> list[Finding]:
+    """Every finding, leftovers first. `repair` removes the leftovers: nothing else can be mended without losing data."""
+    with one_line(f"verify the lake {place.root}"):
+        findings = _leftovers(place, repair)
+        for table in TABLES:
+            findings += _verify_table(place, table)
+    return findings
+
+
+def _leftovers(place: Place, repair: bool) -> list[Finding]:
+    if repair:
+        swept = sweep(place)
+        batches, files = swept.batches, swept.files
+    else:
+        batches = staging_state(place, remove_dead=False).dead
+        files = [str(place.data_file(file.table, file.path)) for file in orphans(place)]
+    done = "removed" if repair else "`etl verify --repair` or the next ingest removes it"
+    found = [
+        Finding(
+            "stale_staging", "", str(place.staging / batch), f"left by the run {batch}, which has ended: {done}", repair
+        )
+        for batch in batches
+    ]
+    for path in files:
+        table = Path(path).relative_to(place.root).parts[0]
+        found.append(Finding("orphan_file", table, path, f"not part of any version: {done}", repair))
+    return found
+
+
+def _verify_table(place: Place, table: str) -> list[Finding]:
+    findings: list[Finding] = []
+    sound: list[LiveFile] = []
+    for path, file in sorted(snapshot(place, table).files.items()):
+        found = list(_verify_file(table, path, file))
+        if any(finding.code == "missing_file" for finding in found) and path not in snapshot(place, table).files:
+            continue  # replaced by a commit while it was looked at
+        findings += found
+        if not found:
+            sound.append(file)
+    return findings + _duplicates(place, table, sound)
+
+
+def _verify_file(table: str, path: str, file: LiveFile) -> Iterator[Finding]:
+    def finding(code: str, message: str) -> Finding:
+        return Finding(code, table, file.path, message, False)
+
+    again = "read its sources again with `etl ingest --reparse`, or restore the file from a backup"
+    try:
+        footer = check_footer(Path(file.path), table)
+    except LakeError as error:
+        yield finding("wrong_schema", f"{error}; {again}")
+        return
+    except LIBRARY_ERRORS as error:
+        if file_is_gone(error):
+            yield finding("missing_file", f"the log refers to it but it is gone; {again}")
+        else:
+            yield finding("unreadable_file", f"{' '.join(str(error).split())[:200]}; {again}")
+        return
+    if footer != (file.rows, file.size):
+        said = f"the log says {file.rows} rows in {file.size} bytes"
+        yield finding("wrong_size", f"it has {footer.rows} rows in {footer.size} bytes, {said}; {again}")
+    folder = path.rpartition("/")[0]
+    if partition_of(folder) != file.partition or folder_of(file.partition, PARTITIONS[table]) != folder:
+        yield finding("wrong_partition", f"its folder {folder} is not that of {file.partition} in the log; {again}")
+    try:
+        yield from _verify_rows(table, file)
+    except LIBRARY_ERRORS as error:
+        code = "missing_file" if file_is_gone(error) else "unreadable_file"
+        yield finding(code, f"{' '.join(str(error).split())[:200]}; {again}")
+
+
+def _verify_rows(table: str, file: LiveFile) -> Iterator[Finding]:
+    """Reads every row of a file: its partition columns, and what the rows of its table promise."""
+    first = 0
+    for rows in row_groups(Path(file.path)):
+        for key, value in file.partition.items():
+            names = pc.unique(rows[key].cast(pa.string())).to_pylist()
+            if names != [value]:
+                said = ", ".join(map(repr, names[:5]))
+                yield Finding(
+                    "wrong_partition", table, file.path, f"column {key} says {said}, its folder {value!r}", False
+                )
+        if table == "rollouts":
+            yield from _verify_lengths(rows, file, first)
+        if table == "sources":
+            yield from _verify_accounting(rows, file)
+        first += rows.num_rows
+
+
+def _verify_lengths(rows: pa.Table, file: LiveFile, first: int) -> Iterator[Finding]:
+    lengths = (pc.list_value_length(rows[name]) for name in ("messages", "message_info"))
+    equal = pc.fill_null(pc.equal(*lengths), False)
+    wrong = rows.filter(pc.invert(equal))["rollout_id"].to_pylist()
+    for rollout_id in wrong[:SHOWN]:
+        message = f"rollout {rollout_id} has message_info of another length than messages; read its source again"
+        yield Finding("message_info_length", "rollouts", file.path, message, False)
+
+
+def _verify_accounting(rows: pa.Table, file: LiveFile) -> Iterator[Finding]:
+    columns = ["uri", "records_in", "records_used", "rejects", "ignored"]
+    for row in rows.select(columns).to_pylist():
+        ignored = sum(json.loads(row["ignored"] or "{}").values())
+        accounted = row["records_used"] + row["rejects"] + ignored
+        if row["records_in"] != accounted:
+            message = (
+                f"{row['uri']}: {row['records_in']} records in, but {row['records_used']} used, {row['rejects']} rejected "
+                f"and {ignored} ignored make {accounted}; read it again with `etl ingest --reparse`"
+            )
+            yield Finding("accounting", "sources", file.path, message, False)
+
+
+def _duplicates(place: Place, table: str, files: list[LiveFile]) -> list[Finding]:
+    """Rows that share what must be unique, over all files that could be read."""
+    if not files:
+        return []
+    keys = ", ".join(f"{key}::VARCHAR AS {key}" for key in UNIQUE[table])
+    with tempfile.TemporaryDirectory() as spill:
+        database = duckdb.connect(config={"memory_limit": MEMORY_LIMIT, "threads": THREADS, "temp_directory": spill})
+        try:
+            found = database.execute(
+                f"SELECT {keys}, count(*) FROM read_parquet(?, hive_partitioning = false) GROUP BY ALL HAVING count(*) > 1 "
+                f"ORDER BY ALL LIMIT {SHOWN}",
+                [[glob.escape(file.path) for file in files]],
+            ).fetchall()
+        except duckdb.Error as error:
+            if not file_is_gone(error):
+                raise
+            return _duplicates(place, table, [file for file in files if Path(file.path).exists()])
+        finally:
+            database.close()
+    advice = "this must not happen: keep the lake and report it"
+    return [
+        Finding("duplicate_key", table, "", f"{' '.join(map(str, key))} stands in {count} rows; {advice}", False)
+        for *key, count in found
+    ]

@@ -1,0 +1,136 @@
+"""Valid rows of every table, made from the few values that a test is about."""
+
+from __future__ import annotations
+
+import datetime as dt
+import json
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+import pyarrow as pa
+
+from etl.lake import Lake, StagedFile, StagingWriter
+from etl.redact import Redacted, Redactor
+from etl.schema import arrow_schema
+
+EPOCH = dt.datetime(2026, 3, 1, 12, tzinfo=dt.UTC)
+
+
+def rollout(rollout_id: str, **values: Any) -> dict[str, Any]:
+    """One rollout of one exchange; every column can be given."""
+    messages = [{"role": "user", "content": f"ask {rollout_id}"}, {"role": "assistant", "content": "done"}]
+    row: dict[str, Any] = {
+        "rollout_id": rollout_id,
+        "origin": "traffic",
+        "adapter": "openai_messages",
+        "conversation_id": f"c-{rollout_id}",
+        "prompt": f"ask {rollout_id}",
+        "messages": messages,
+        "message_info": [{"inherited": False, "synthetic": False} for _ in values.get("messages", messages)],
+        "prompt_len": 1,
+        "steps": [],
+        "final_text": "done",
+        "status": "completed",
+        "judgments": [],
+        "model": "demo",
+        "started_at": EPOCH,
+        "ended_at": EPOCH,
+        "n_turns": 1,
+        "n_steps": 0,
+        "flags": [],
+        "n_records": 2,
+        "content_hash": f"content-{rollout_id}",
+        "row_hash": f"hash-{rollout_id}",
+        "source_uri": "/logs/a.jsonl",
+        "source_line": 1,
+        "source_offset": 0,
+        "adapter_version": 1,
+        "schema_version": "rollout.v1",
+        "batch_id": "b",
+        "ingested_at": EPOCH,
+        "source": "support",
+        "day": "2026-03-01",
+    }
+    return row | values
+
+
+def reject(reject_id: str, **values: Any) -> dict[str, Any]:
+    """One reject."""
+    row: dict[str, Any] = {
+        "reject_id": reject_id,
+        "source": "support",
+        "source_uri": "/logs/a.jsonl",
+        "source_line": 3,
+        "source_offset": 77,
+        "length": 5,
+        "reason": "bad_json",
+        "message": "line 3 is no JSON",
+        "raw": b"{oops",
+        "batch_id": "b",
+        "ingested_at": EPOCH,
+    }
+    return row | values
+
+
+def source_file(uri: str, **values: Any) -> dict[str, Any]:
+    """One file that was read."""
+    row: dict[str, Any] = {
+        "source": "support",
+        "uri": uri,
+        "size": 100,
+        "modified_at": EPOCH,
+        "sha256": "00" * 32,
+        "adapter": "openai_messages",
+        "adapter_version": 1,
+        "state": "done",
+        "records_in": 5,
+        "records_used": 3,
+        "rows": 1,
+        "rejects": 1,
+        "ignored": json.dumps({"blank": 1}),
+        "batch_id": "b",
+        "ingested_at": EPOCH,
+    }
+    return row | values
+
+
+def event(record_key: str, **values: Any) -> dict[str, Any]:
+    """One stored event."""
+    row: dict[str, Any] = {
+        "source": "traces",
+        "day": "2026-03-01",
+        "conversation_key": "trace-1",
+        "record_key": record_key,
+        "at": EPOCH,
+        "adapter": "otlp",
+        "payload": json.dumps({"span": record_key}),
+        "source_uri": "/logs/spans.jsonl",
+        "source_line": 1,
+        "source_offset": 0,
+        "batch_id": "b",
+    }
+    return row | values
+
+
+def redacted(table: str, rows: Iterable[Mapping[str, Any]]) -> Redacted:
+    """The rows as a table of the one schema, past redaction."""
+    data = pa.Table.from_pylist(list(rows), schema=arrow_schema(table))
+    return Redactor("none").table(table, data)
+
+
+def stage(lake: Lake, batch_id: str, table: str, *groups: Iterable[Mapping[str, Any]]) -> list[StagedFile]:
+    """Stages each group of rows with a writer of its own; the batch must be open."""
+    staged: list[StagedFile] = []
+    for group in groups:
+        writer = StagingWriter(lake.root, batch_id, table)
+        writer.write(redacted(table, group))
+        staged += writer.close()
+    return staged
+
+
+def rows_of(lake: Lake, table: str = "rollouts") -> list[dict[str, Any]]:
+    """Every live row."""
+    import pyarrow.parquet as pq
+
+    tables = [pq.ParquetFile(file.path).read() for file in lake.live(table)]
+    return [row for data in tables for row in data.to_pylist()]
