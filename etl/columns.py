@@ -19,7 +19,7 @@ from etl.schema import SCHEMA_VERSION, arrow_schema
 SCHEMA = arrow_schema("rollouts")
 _NESTED = frozenset({"messages", "message_info", "steps", "judgments", "scenario", "usage", "seeded", "flags",
                      "token_ids", "loss_mask", "logprobs"})
-_BATCH = frozenset({"redactions", "schema_version", "batch_id", "ingested_at"})
+_BATCH = frozenset({"schema_version", "batch_id", "ingested_at"})
 _PLAIN_NAMES = [name for name in SCHEMA.names if name not in _NESTED and name not in _BATCH]
 _plain_values = attrgetter(*_PLAIN_NAMES)
 
@@ -28,7 +28,6 @@ def rollouts_table(rows: Sequence[Row], batch_id: str, ingested_at: int) -> pa.T
     """The rows as a table of the one schema; `ingested_at` in microseconds."""
     count = len(rows)
     plain = dict(zip(_PLAIN_NAMES, zip(*map(_plain_values, rows), strict=True) if rows else [()] * len(_PLAIN_NAMES), strict=True))
-    plain["redactions"] = (None,) * count
     plain["schema_version"] = (SCHEMA_VERSION,) * count
     plain["batch_id"] = (batch_id,) * count
     plain["ingested_at"] = (ingested_at,) * count

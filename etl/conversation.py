@@ -200,3 +200,5 @@ class StoredEvent(msgspec.Struct, gc=False):
     at: int | None = None
     """Microseconds since the epoch, UTC."""
     source_uri: str = ""
+    redactions: str | None = None
+    """JSON object: redaction rule → how often it replaced something in the payload."""

@@ -10,7 +10,8 @@ from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
-from etl.errors import UsageError
+from etl.errors import SourceError, UsageError
+from etl.opening import zip_members
 
 
 class FoundFile(NamedTuple):
@@ -34,9 +35,18 @@ def discover(paths: Iterable[str | Path], exclude: Sequence[str] = ()) -> list[F
         for root in _roots(str(given)):
             for path in _files(root):
                 if not _excluded(path, root, exclude):
-                    entry = _entry(path)
-                    found[entry.uri] = entry
+                    for entry in _members(_entry(path)):
+                        found[entry.uri] = entry
     return [found[uri] for uri in sorted(found)]
+
+
+def _members(file: FoundFile) -> list[FoundFile]:
+    """The files of a ZIP archive in its place; any other file as it is."""
+    try:
+        names = zip_members(file.path) if file.size > 4 else []
+    except (SourceError, OSError):
+        return [file]
+    return [file._replace(uri=f"{file.uri}!{name}", member=name) for name in names] or [file]
 
 
 def _roots(given: str) -> list[Path]:

@@ -239,6 +239,7 @@ def _row(
         n_turns=sum(1 for m in messages if m.role == "user" and not m.synthetic),
         n_steps=len(steps),
         flags=sorted(flags),
+        redactions=None,
         extra=encode(extra) if extra else None,
         n_records=conversation.n_records or len(conversation.records),
         content_hash=digest(_pack(transcript.canonical)),

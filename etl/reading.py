@@ -15,7 +15,7 @@ import pyarrow as pa
 from etl.adapter import Adapter, FileContext, adapter_named
 from etl.columns import column, rollouts_table
 from etl.conversation import Conversation, Fragment, Ignored, Outcome, Record, Unusable
-from etl.detect import Skipped, detect
+from etl.detection import Skipped, detect
 from etl.discover import FoundFile
 from etl.errors import SourceError
 from etl.events import EventBatch
@@ -142,27 +142,25 @@ class Reader:
     """Reads files, one after another, into the staging folder of its batch."""
 
     def __init__(self, settings: Settings, worker: str = "0") -> None:
-        self._settings = settings
-        self._staging = Staging(settings, worker)
-        self._rows = RowBuffer(settings, self._staging)
-        self._rejects = Rejects(settings, self._staging)
-        self._events = EventBatch(settings.batch_id)
+        self.settings = settings
+        self.staging = Staging(settings, worker)
+        self.rows = RowBuffer(settings, self.staging)
+        self.rejects = Rejects(settings, self.staging)
 
     def close(self) -> list[StagedFile]:
         """Flush everything; the files to commit."""
-        self._rows.flush()
-        self._rejects.flush()
-        self._flush_events()
-        return self._staging.close()
+        self.rows.flush()
+        self.rejects.flush()
+        return self.staging.close()
 
     def read(self, file: FoundFile) -> FileResult:
         """Read one file; never raises on what is in it."""
-        result = FileResult(file.uri, self._settings.source or UNDETECTED, file.size, file.modified_ns)
+        result = FileResult(file.uri, self.settings.source or UNDETECTED, file.size, file.modified_ns)
         digest = Digest()
         try:
             if file.size < 0:
                 raise Skipped(f"{file.uri}: not a regular file")
-            detection = detect(file.path, self._settings.format, file.member)
+            detection = detect(file.path, self.settings.format, file.member)
         except Skipped as skipped:
             result.state, result.error = "skipped", str(skipped)
         except SourceError as error:
@@ -170,16 +168,12 @@ class Reader:
         else:
             adapter = detection.adapter
             result.adapter, result.adapter_version = adapter.name, adapter.version
-            result.source = self._settings.source or adapter.name
+            result.source = self.settings.source or adapter.name
             parsing = _Parsing(self, adapter, file, result, digest)
             parsing.run()
             result.sha256 = digest.hexdigest()
             result.size = digest.size if file.member is None else file.size
         return result
-
-    def _flush_events(self) -> None:
-        if self._events:
-            self._staging.write("events", self._events.take())
 
 
 class _Parsing:
@@ -193,6 +187,9 @@ class _Parsing:
         self._digest = digest
         self._stream = Stream(result.source, adapter.name, adapter.version, file.uri)
         self._occurrences = Occurrences()
+        self._events = EventBatch(
+            source=result.source, adapter=adapter.name, uri=file.uri, batch_id=reader.settings.batch_id
+        )
         self._handed: list[Record] = []
         self._framed = 0
 
@@ -207,11 +204,14 @@ class _Parsing:
                 break
             except Exception as error:
                 # An adapter must not raise; one that does costs its record, named and kept, and no other.
-                if self._reader._settings.strict or isinstance(error, (SourceError, MemoryError)) or not self._handed:
+                if self._reader.settings.strict or isinstance(error, (SourceError, MemoryError)) or not self._handed:
                     raise
                 for record in self._handed:
                     self._reject(record, "adapter_error", f"the {self._adapter.name} adapter failed ({error!r}); report it")
                 self._handed.clear()
+        if self._events.rows:
+            self._reader.staging.write("events", self._events.table())
+        result.touched = self._events.touched
         units = result.records_used + result.rejects.total() + result.ignored.total()
         result.records_in += units if self._adapter.splits else self._framed
         lost = self._framed - units if self._adapter.splits else result.balance()
@@ -223,13 +223,13 @@ class _Parsing:
     def _records(self) -> Iterator[Record]:
         """The good records; broken ones become rejects, the end of a cut-off stream an error of the file."""
         result = self._result
-        source = frame(blocks(self._file.path, self._file.member, self._digest), self._reader._settings.limits)
+        source = frame(blocks(self._file.path, self._file.member, self._digest), self._reader.settings.limits)
         try:
             for framed in source:
                 self._framed += 1
                 if isinstance(framed, Broken):
                     place = Place(result.uri, framed.line, framed.offset)
-                    self._reader._rejects.add(result, framed.reason, framed.message, framed.raw, place, framed.length or None)
+                    self._reader.rejects.add(result, framed.reason, framed.message, framed.raw, place, framed.length or None)
                     if framed.tail:
                         result.state = "growing"
                 else:
@@ -243,11 +243,10 @@ class _Parsing:
         if isinstance(outcome, Conversation):
             self._conversation(outcome)
         elif isinstance(outcome, Fragment):
-            self._reader._events.add(outcome, result.source, self._adapter.name, result.uri)
-            result.touched.add(outcome.key)
+            self._events.add(outcome)
             result.records_used += 1
-            if self._reader._events.size >= FLUSH_BYTES:
-                self._reader._flush_events()
+            if self._events.size >= FLUSH_BYTES:
+                self._reader.staging.write("events", self._events.table())
         elif isinstance(outcome, Unusable):
             self._reject(outcome.record, outcome.reason, outcome.message)
         else:
@@ -263,11 +262,11 @@ class _Parsing:
             return
         result.records_used += len(conversation.records)
         result.rows += 1
-        self._reader._rows.add(row, sum(len(record.raw) for record in conversation.records))
+        self._reader.rows.add(row, sum(len(record.raw) for record in conversation.records))
 
     def _reject(self, record: Record, reason: str, message: str) -> None:
         place = Place(self._result.uri, record.line, record.offset)
-        self._reader._rejects.add(self._result, reason, message, record.raw, place)
+        self._reader.rejects.add(self._result, reason, message, record.raw, place)
 
 
 def sources_table(results: Iterable[FileResult], settings: Settings) -> pa.Table:

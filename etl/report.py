@@ -6,6 +6,7 @@ from collections import Counter
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
+from etl.events import Touched
 from etl.lake import RowCounts
 
 
@@ -40,8 +41,8 @@ class FileResult:
     rows: int = 0
     rejects: Counter[str] = field(default_factory=Counter)
     ignored: Counter[str] = field(default_factory=Counter)
-    touched: set[str] = field(default_factory=set)
-    """Keys of the conversations whose events it holds."""
+    touched: Touched = field(default_factory=Touched)
+    """The conversations that its events belong to."""
     first_rejects: dict[str, tuple[Place, str]] = field(default_factory=dict)
     """Reason → where it first occurred, and its message."""
 

@@ -97,6 +97,7 @@ class Row(msgspec.Struct, gc=False):
     n_turns: int
     n_steps: int
     flags: list[str]
+    redactions: str | None
     extra: str | None
     n_records: int
     content_hash: str

@@ -1,0 +1,84 @@
+"""Which files have to be read: told from what the lake knows of them, size and time first, digest where they disagree."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Iterable, Mapping
+from typing import NamedTuple
+
+from etl.adapter import adapters
+from etl.discover import FoundFile
+from etl.lake import KnownFile
+from etl.report import FileResult
+
+
+class Change(NamedTuple):
+    """A file to read, and how it differs from what was known: `new`, `grown` or `unchanged` (then it is not read)."""
+
+    file: FoundFile
+    kind: str
+    known: KnownFile | None = None
+    source: str | None = None
+
+    def as_unchanged(self) -> FileResult:
+        """What the report says of a file that is not read again."""
+        known = self.known
+        assert known is not None
+        return FileResult(
+            self.file.uri, self.source or "", self.file.size, self.file.modified_ns, known.sha256, known.adapter,
+            known.adapter_version, known.state, "unchanged",
+        )  # fmt: skip
+
+
+def changes(
+    files: Iterable[FoundFile], known: Mapping[str, Mapping[str, KnownFile]], source: str | None, format: str | None,
+    reparse: bool,
+) -> list[Change]:
+    """How each file differs. `known` is source → uri → file; without a `source`, a file is looked for under its adapter's name.
+
+    Files that failed or were skipped are looked at again, since an adapter may read them now. `reparse` reads unchanged files
+    again where a newer adapter reads them.
+    """
+    versions = {name: adapter.version for name, adapter in adapters().items()}
+    return [_change(file, known, source, format, reparse, versions) for file in files]
+
+
+def _change(
+    file: FoundFile, known: Mapping[str, Mapping[str, KnownFile]], source: str | None, format: str | None,
+    reparse: bool, versions: Mapping[str, int],
+) -> Change:  # fmt: skip
+    names = [source] if source is not None else [name for name in known if name in versions]
+    for name in names:
+        before = known.get(name, {}).get(file.uri)
+        if before is None or before.adapter is None or (format is not None and before.adapter != format):
+            continue
+        if source is None and before.adapter != name:
+            continue
+        if before.state in ("done", "growing") and _same(file, before):
+            stale = (before.adapter_version or 0) < versions.get(before.adapter, 0)
+            kind = "grown" if reparse and stale else "unchanged"
+        else:
+            kind = "grown" if file.size > before.size else "new"
+        return Change(file, kind, before, name)
+    return Change(file, "new")
+
+
+def _same(file: FoundFile, known: KnownFile) -> bool:
+    """Whether the bytes are those that were read."""
+    if file.size != known.size:
+        return False
+    if known.modified_at is not None and _micros(known) == file.modified_ns // 1_000:
+        return True
+    if known.sha256 is None:
+        return False
+    try:
+        with file.path.open("rb") as stream:
+            return hashlib.file_digest(stream, "sha256").hexdigest() == known.sha256
+    except OSError:
+        return False
+
+
+def _micros(known: KnownFile) -> int:
+    from etl.times import instant
+
+    return instant(known.modified_at).micros or 0
