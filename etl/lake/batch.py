@@ -1,8 +1,8 @@
 """Which ingests are alive, and what they hold: nobody sweeps the files of a batch that still runs.
 
-A batch is a folder `.staging/<batch>/` with a lock file `.staging/<batch>.lock` beside it. The lock (flock) is held shared by the
-run and by each of its workers, and the system releases it when they end, however they end. Before a batch renames files
-into a table it writes their names into a claim in its folder, so that they are known as its own until they are committed.
+A batch is a folder `.staging/<batch>/` with a lock file `.staging/<batch>.lock` beside it. The lock (flock) is held
+shared by the run and by each of its workers, and the system releases it when they end, however they end. Before a batch
+renames files into a table it writes their names into a claim in its folder: they are its own until they are committed.
 """
 
 from __future__ import annotations

@@ -73,7 +73,7 @@ class MovedOnError(ConflictError):
 
 
 def try_again(to: Committing, table: str, attempt: Callable[[], T]) -> T:
-    """The result of an attempt, which is made again when another writer was first. LakeError when that goes on for too long."""
+    """The result of an attempt, which is made again while others are first; ConflictError after `TRIES` times."""
     for number in range(TRIES):
         seen = snapshot(to.place, table).version
         try:
@@ -94,7 +94,7 @@ def try_again(to: Committing, table: str, attempt: Callable[[], T]) -> T:
 
 
 def commit_plan(to: Committing, base: Snapshot, planned: Plan, *, data_change: bool = True) -> int:
-    """Writes, renames, commits and unlinks; on any failure the staged files are back where they were and the others gone."""
+    """Writes, renames, commits and unlinks. On failure the staged files are back where they were, the others gone."""
     written: list[StagedFile] = []
     moved: list[tuple[Path, Path]] = []
     try:

@@ -10,7 +10,6 @@ from collections.abc import Callable, Iterator, Mapping, Sequence, Set
 from pathlib import Path
 from typing import NamedTuple, Self, TypeVar
 
-import pyarrow as pa
 import pyarrow.parquet as pq
 
 from etl.errors import LakeError
@@ -90,7 +89,7 @@ class Lake:
 
     @contextlib.contextmanager
     def batch(self, batch_id: str) -> Iterator[Path]:
-        """Opens the batch under which files are staged and committed; gives its staging folder, which goes at the end."""
+        """Opens the batch under which files are staged and committed; gives its folder, which goes at the end."""
         if self._batch is not None:
             raise LakeError(f"the batch {self._batch.id} is still open on this lake")
         self._batch = Batch(self._place, batch_id)
@@ -101,7 +100,7 @@ class Lake:
             self._batch = None
 
     def live(self, table: str) -> list[LiveFile]:
-        """The data files of the newest version, by path. Read them inside `reading`: a commit may remove them at once."""
+        """The data files of the newest version, by path. Read them inside `reading`: a commit may remove them."""
         files = snapshot(self._place, table).files
         return [files[path] for path in sorted(files)]
 
@@ -110,7 +109,10 @@ class Lake:
         return snapshot(self._place, table).version
 
     def commit_events(self, staged: Sequence[StagedFile]) -> int:
-        """Appends the staged events that are not there yet, by (source, conversation_key, record_key); returns how many."""
+        """Appends the staged events that are not there yet and returns how many.
+
+        An event is known by (source, conversation_key, record_key).
+        """
         return self._commit("events", staged, decide_events) if staged else 0
 
     def commit_rollouts(
@@ -122,8 +124,8 @@ class Lake:
     ) -> RowCounts:
         """Commits rows by the precedence of DESIGN.md, also among the staged ones; unchanged rows are not written.
 
-        `conversations` (source → conversation ids): the staged rows are the whole truth of these conversations, so their live rows
-        that are not staged go, and staged ones replace live ones that say something else.
+        `conversations` (source → conversation ids): the staged rows are the whole truth of these conversations, so
+        their live rows that are not staged go, and staged ones replace live ones that say something else.
         `still_current` is asked in every try; when it says no, ConflictError is raised and the staged files stay.
         """
         whole = conversations or {}
@@ -158,15 +160,15 @@ class Lake:
             return reading(read)
 
     def compact(self) -> int:
-        """Merges the small files of every partition towards 128 MB; returns how many files went. Needs an open batch."""
+        """Merges the small files of every partition towards 128 MB and returns how many went. Needs an open batch."""
         return sum(self._compact(table) for table in TABLES)
 
     def sweep(self) -> Swept:
-        """Removes the staging folders of runs that have ended, and the data files that are not live; those of live runs stay."""
+        """Removes what runs that have ended left behind: staging folders, and data files that are not live."""
         return sweep(self._place)
 
     def verify(self, *, repair: bool = False) -> list[Finding]:
-        """What is wrong with the lake, as data. `repair` removes stale staging folders and orphan files, never a row."""
+        """What is wrong with the lake, as data. `repair` removes stale staging and orphan files, never a row."""
         return verify(self._place, repair=repair)
 
     def _commit(

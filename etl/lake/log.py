@@ -1,9 +1,9 @@
 """The Delta log of each table: made once, read as a snapshot, and written by compare-and-swap only.
 
 Only these calls of `deltalake` are used; its own writers, MERGE and optimize are not: they write another Arrow layout
-(string_view, snappy), and their retries let two writers of one new id both win. What 1.6.6 does and does not check was tried:
-`create_write_transaction` with `max_commit_retries=0` fails when the next version exists, but it accepts a remove of a file
-that is not live and an add of one that is not there. So `commit` checks both itself.
+(string_view, snappy), and their retries let two writers of one new id both win. What 1.6.6 checks was tried:
+`create_write_transaction` with `max_commit_retries=0` fails when the next version exists, but it accepts a remove of a
+file that is not live and an add of one that is not there. So `commit` checks both itself.
 """
 
 from __future__ import annotations
@@ -185,8 +185,8 @@ def _check_protocol(delta: DeltaTable, place: Place, table: str) -> None:
     protocol = delta.protocol()
     if protocol.min_reader_version > _READER or protocol.min_writer_version > _WRITER:
         raise LakeError(
-            f"{place.table(table)} needs Delta reader {protocol.min_reader_version} and writer {protocol.min_writer_version}, "
-            f"this version of etl knows {_READER} and {_WRITER}: upgrade rollout-etl"
+            f"{place.table(table)} needs Delta reader {protocol.min_reader_version} and writer "
+            f"{protocol.min_writer_version}, this version of etl knows {_READER} and {_WRITER}: upgrade rollout-etl"
         )
     written = delta.metadata().configuration.get(_VERSION_KEY)
     if written != SCHEMA_VERSION:

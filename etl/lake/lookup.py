@@ -1,7 +1,7 @@
 """Which rows a commit must leave out or take away, found by DuckDB over the few columns that decide it.
 
-A `Lookup` belongs to one try of a commit: the staged files of a batch against the live files of one version. Rows are known by
-(file, position), so nothing but keys is ever held, and DuckDB spills to the staging folder what does not fit.
+A `Lookup` belongs to one try of a commit: the staged files of a batch against the live files of one version. Rows are
+known by (file, position), so nothing but keys is ever held, and DuckDB spills to the staging folder what does not fit.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ SIDES: tuple[Side, Side] = ("live", "staged")
 
 
 class Lookup:
-    """Keys of staged and live rows as the DuckDB tables `staged` and `live`, and what goes: `dropped` (side, file, position)."""
+    """Keys of rows as the DuckDB tables `staged` and `live`, and what goes as `dropped` (side, file, position)."""
 
     def __init__(self, table: str, staged: Sequence[StagedFile], live: Sequence[LiveFile], spill: Path) -> None:
         """`spill` is the folder for what does not fit into memory."""
@@ -56,8 +56,8 @@ class Lookup:
     ) -> None:
         """Adds to the table `staged` or `live` rows of (columns, file, position) that meet the condition.
 
-        `file` is the place in the list of files, `position` the row in the file, both from 0. `only` says by its partition which
-        files are worth a look.
+        `file` is the place in the list of files, `position` the row in the file, both from 0. `only` says by its
+        partition whether a file is worth a look.
         """
         chosen = [number for number, file in enumerate(self.files[side]) if only is None or only(file.partition)]
         self._database.register("no_rows", _no_rows(self.table))

@@ -67,7 +67,7 @@ _REPEATING = {
     "sources": ("source", "adapter", "adapter_version", "state", "error", "ignored", "batch_id", "ingested_at"),
     "events": ("source", "day", "conversation_key", "adapter", "redactions", "source_uri", "batch_id"),
 }
-"""Columns whose few values repeat: dictionary-encoded. Text that is different in every row only pays for a dictionary."""
+"""Columns whose few values repeat: dictionary-encoded. Text that differs in every row only pays for a dictionary."""
 
 _PRUNABLE = {
     "rollouts": ("rollout_id", "task_id", "conversation_id", "started_at", "ended_at", "n_records", "source", "day"),
@@ -75,7 +75,7 @@ _PRUNABLE = {
     "sources": ("source", "uri", "ingested_at"),
     "events": ("source", "day", "conversation_key", "record_key", "link_key", "at"),
 }
-"""Columns with statistics, by which readers skip row groups; long texts would only repeat themselves in every footer."""
+"""Columns with statistics, by which readers skip row groups; long texts would only fill the footers."""
 
 
 class Footer(NamedTuple):

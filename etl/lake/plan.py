@@ -1,4 +1,4 @@
-"""What a commit does to the files of a table: which are taken as they are, which are written anew together, which go."""
+"""What a commit does to the files of a table: which are taken as they are, which are written anew, which go."""
 
 from __future__ import annotations
 
@@ -17,8 +17,8 @@ from etl.lake.staging import StagedFile
 from etl.schema import PARTITIONS
 
 PILE = 8
-"""As many files of about one size in a partition are merged into one. Sizes are told apart by factors of eight, so each byte is
-rewritten a handful of times at most, however many commits there are."""
+"""As many files of about one size in a partition are merged into one. Sizes are told apart by factors of eight, so each
+byte is rewritten a handful of times at most, however many commits there are."""
 
 MERGED_BYTES = MAX_FILE_BYTES // 2
 """Files from this size on are left alone."""
@@ -64,7 +64,7 @@ class _File(NamedTuple):
 
 
 def plan(base: Snapshot, lookup: Lookup) -> Plan:
-    """From the dropped rows to files: one rewrite for each partition that needs one, with its small files if they pile up."""
+    """From the dropped rows to files: one rewrite for each partition that needs it, with small files that pile up."""
     files: dict[tuple[str, ...], list[_File]] = defaultdict(list)
     live_paths = {file.path: path for path, file in base.files.items()}
     dropped = {side: lookup.dropped(side) for side in SIDES}

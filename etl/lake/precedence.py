@@ -1,7 +1,7 @@
 """Which row stays when the same rollout arrives twice, so that the order and grouping of arrivals never matter.
 
-In this order: rows assembled from all of their conversation's events, more source records, later end, newer adapter, more non-null
-leaves, larger hash. Of two rows that are equal in all of these the live one stays, and nothing is written.
+In this order: rows assembled from all of their conversation's events, more source records, later end, newer adapter,
+more non-null leaves, larger hash. Of two rows equal in all of these the live one stays, and nothing is written.
 """
 
 from __future__ import annotations
@@ -72,7 +72,8 @@ def _contest(lookup: Lookup) -> None:
         WITH candidates AS (
             SELECT *, 'staged' AS side, {_WHOLE} AS whole FROM staged
             UNION ALL
-            SELECT *, 'live', (rollout_id, row_hash) IN (SELECT rollout_id, row_hash FROM staged WHERE {_WHOLE}) FROM live
+            SELECT *, 'live', (rollout_id, row_hash) IN (SELECT rollout_id, row_hash FROM staged WHERE {_WHOLE})
+            FROM live
         ), several AS (
             SELECT rollout_id FROM candidates GROUP BY rollout_id HAVING count(*) > 1
         )
@@ -118,9 +119,7 @@ def _drop_losers(lookup: Lookup) -> None:
 def _leaves_of_rows(path: str, positions: list[int]) -> pa.Table:
     """(position, leaves) of some rows of a data file."""
     wanted = pa.array(positions, pa.int64())
-    counts: list[pa.Array] = []
-    for rows in row_groups(Path(path), only=wanted):
-        counts.append(count_leaves(rows))
+    counts = [count_leaves(rows) for rows in row_groups(Path(path), only=wanted)]
     return pa.table({"position": wanted, "leaves": pa.concat_arrays(counts)})
 
 

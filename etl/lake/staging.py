@@ -1,4 +1,4 @@
-"""Writing the files of a batch: rows are split by partition, gathered into row groups, and stay invisible until committed."""
+"""Writing the files of a batch: rows are split by partition, gathered into row groups, invisible until committed."""
 
 from __future__ import annotations
 
@@ -9,7 +9,6 @@ from types import TracebackType
 from typing import NamedTuple, Self
 
 import pyarrow as pa
-import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from etl.errors import LakeError
@@ -49,7 +48,8 @@ class _Open(NamedTuple):
 class StagingWriter:
     """Writes the rows of one table in one worker; nothing of it is visible before a commit.
 
-    The batch must be open (`with lake.batch(batch_id):` in the run). Memory is bounded by `MAX_BUFFER_BYTES` plus one row group.
+    The batch must be open (`with lake.batch(batch_id):` in the run). Memory is bounded by `MAX_BUFFER_BYTES` and one
+    row group more.
     """
 
     def __init__(self, lake_root: str | os.PathLike[str], batch_id: str, table: str, worker: str = "0") -> None:
@@ -69,12 +69,10 @@ class StagingWriter:
         self._closed = False
 
     def write(self, redacted: Redacted) -> None:
-        """Takes the rows of a table that went through redaction. LakeError where the schema is not exactly the table's."""
+        """Takes rows that went through redaction. LakeError where their schema is not exactly the table's."""
         if self._closed:
             raise LakeError(f"the writer of {self._table} is closed")
-        if not isinstance(redacted, Redacted) or redacted.name != self._table:
-            raise LakeError(f"the writer of {self._table} takes redacted rows of {self._table}, nothing else")
-        data = redacted.table
+        data = _redacted_rows(redacted, self._table)
         if not data.schema.equals(arrow_schema(self._table)):
             raise LakeError(f"rows for {self._table} have not its schema: {_difference(data.schema, self._table)}")
         with one_line(f"write to {self._folder}"):
@@ -162,6 +160,13 @@ class StagingWriter:
         values = dict(zip(PARTITIONS[self._table], partition, strict=True))
         size = opened.path.stat().st_size
         self._staged.append(StagedFile(self._table, str(opened.path), values, self._rows.pop(opened.path), size))
+
+
+def _redacted_rows(given: object, table: str) -> pa.Table:
+    """The guard: whatever did not come out of a Redactor, or is of another table, is refused."""
+    if not isinstance(given, Redacted) or given.name != table:
+        raise LakeError(f"the writer of {table} takes redacted rows of {table}, nothing else")
+    return given.table
 
 
 def _split(data: pa.Table, keys: tuple[str, ...]) -> list[tuple[tuple[str, ...], pa.Table]]:

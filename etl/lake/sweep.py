@@ -34,8 +34,8 @@ def sweep(place: Place) -> Swept:
 def orphans(place: Place, tables: Sequence[str] = tuple(TABLES)) -> list[Claim]:
     """Data files that no version will show: neither live nor claimed by a live batch.
 
-    The order makes it safe. A writer claims, renames, commits, and only then drops its claim: whatever was on disk first,
-    then unclaimed, and then not in the log either, is nobody's.
+    The order makes it safe. A writer claims, renames, commits, and only then drops its claim: whatever was on disk
+    first, then unclaimed, and then not in the log either, is nobody's.
     """
     on_disk = [Claim(table, path) for table in tables for path in place.data_files(table)]
     claimed = staging_state(place, remove_dead=False).claims

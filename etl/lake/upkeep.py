@@ -24,7 +24,8 @@ def decide_events(lookup: Lookup) -> int:
         INSERT INTO dropped SELECT 'staged', file, position FROM (
             SELECT *, row_number() OVER (PARTITION BY source, conversation_key, record_key
                 ORDER BY source_uri, source_offset, file, position) AS place FROM staged
-        ) WHERE place > 1 OR (source, conversation_key, record_key) IN (SELECT source, conversation_key, record_key FROM live)
+        ) WHERE place > 1
+            OR (source, conversation_key, record_key) IN (SELECT source, conversation_key, record_key FROM live)
         """
     )
     [(kept,)] = lookup.run("SELECT (SELECT count(*) FROM staged) - (SELECT count(*) FROM dropped)")
@@ -60,7 +61,8 @@ def decide_sources(lookup: Lookup) -> None:
     lookup.run(
         """
         INSERT INTO dropped SELECT 'staged', file, position FROM (
-            SELECT *, row_number() OVER (PARTITION BY source, uri ORDER BY file DESC, position DESC) AS place FROM staged
+            SELECT *, row_number() OVER (PARTITION BY source, uri ORDER BY file DESC, position DESC) AS place
+            FROM staged
         ) WHERE place > 1
         """
     )

@@ -1,4 +1,4 @@
-"""Proving a lake: every live file is read in full, and what it says is held against the log, its path and the other rows."""
+"""Proving a lake: every live file is read in full and held against the log, its path and the other rows."""
 
 from __future__ import annotations
 
@@ -40,8 +40,8 @@ class Finding(NamedTuple):
     """One thing that is wrong."""
 
     code: str
-    """orphan_file, stale_staging, missing_file, unreadable_file, wrong_schema, wrong_size, wrong_partition, duplicate_key,
-    message_info_length or accounting."""
+    """orphan_file, stale_staging, missing_file, unreadable_file, wrong_schema, wrong_size, wrong_partition,
+    duplicate_key, message_info_length or accounting."""
     table: str
     """Table of the lake; empty for the staging folder."""
     path: str
@@ -52,7 +52,7 @@ class Finding(NamedTuple):
 
 
 def verify(place: Place, *, repair: bool) -> list[Finding]:
-    """Every finding, leftovers first. `repair` removes the leftovers: nothing else can be mended without losing data."""
+    """Every finding, leftovers first. `repair` removes these: nothing else can be mended without losing data."""
     with one_line(f"verify the lake {place.root}"):
         findings = _leftovers(place, repair)
         for table in TABLES:
@@ -156,8 +156,9 @@ def _verify_accounting(rows: pa.Table, file: LiveFile) -> Iterator[Finding]:
         accounted = row["records_used"] + row["rejects"] + ignored
         if row["records_in"] != accounted:
             message = (
-                f"{row['uri']}: {row['records_in']} records in, but {row['records_used']} used, {row['rejects']} rejected "
-                f"and {ignored} ignored make {accounted}; read it again with `etl ingest --reparse`"
+                f"{row['uri']}: {row['records_in']} records in, but {row['records_used']} used, "
+                f"{row['rejects']} rejected and {ignored} ignored make {accounted}; "
+                "read it again with `etl ingest --reparse`"
             )
             yield Finding("accounting", "sources", file.path, message, False)
 
@@ -171,8 +172,8 @@ def _duplicates(place: Place, table: str, files: list[LiveFile]) -> list[Finding
         database = duckdb.connect(config={"memory_limit": MEMORY_LIMIT, "threads": THREADS, "temp_directory": spill})
         try:
             found = database.execute(
-                f"SELECT {keys}, count(*) FROM read_parquet(?, hive_partitioning = false) GROUP BY ALL HAVING count(*) > 1 "
-                f"ORDER BY ALL LIMIT {SHOWN}",
+                f"SELECT {keys}, count(*) FROM read_parquet(?, hive_partitioning = false) "
+                f"GROUP BY ALL HAVING count(*) > 1 ORDER BY ALL LIMIT {SHOWN}",
                 [[glob.escape(file.path) for file in files]],
             ).fetchall()
         except duckdb.Error as error:
