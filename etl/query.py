@@ -194,6 +194,6 @@ def _root(lake: LakePath) -> Path:
     from etl.lake.place import Place  # the lake writes our views.sql, so it imports this module
 
     root = Place(lake).root
-    if not (root / "views.sql").is_file():
+    if not (root / "rollouts" / "_delta_log").is_dir():
         raise LakeError(f"there is no lake at {root}; make one with: etl ingest PATH --lake {root}")
     return root

@@ -30,12 +30,6 @@ SET VARIABLE etl_lake = (
 -- Characters of a path that would be taken for a pattern.
 CREATE OR REPLACE TEMP MACRO etl_literal_path(path) AS regexp_replace(path, '([\[*?])', '[\1]', 'g');
 
-SET VARIABLE etl_is_there = (
-    SELECT CASE WHEN count(*) > 0 THEN true
-        ELSE error('no lake at ''' || getvariable('etl_lake') || ''': set ETL_LAKE, or start duckdb in the lake''s folder') END
-    FROM glob(etl_literal_path(getvariable('etl_lake')) || '/views.sql')
-);
-
 -- ---------------------------------------------------------------------------------------------------------------------
 -- Which files are live: the adds of the newest checkpoint, and the adds and removes of the commits after it.
 
@@ -61,6 +55,8 @@ SET VARIABLE etl_log = (
     FROM numbered JOIN newest USING (name)
     WHERE version <> '' AND CASE WHEN is_checkpoint THEN version = checkpoint ELSE version > coalesce(checkpoint, '') END
 );
+SET VARIABLE etl_is_there = CASE WHEN len(getvariable('etl_log')) > 0 THEN true
+    ELSE error('no lake at ''' || getvariable('etl_lake') || ''': set ETL_LAKE, or start duckdb in the lake''s folder') END;
 SET VARIABLE etl_checkpoints = list_filter(getvariable('etl_log'), lambda f: f.is_checkpoint).list_transform(lambda f: f.file);
 SET VARIABLE etl_commits = list_filter(getvariable('etl_log'), lambda f: NOT f.is_checkpoint).list_transform(lambda f: f.file);
 

@@ -1,0 +1,80 @@
+"""The dataset card of a lake: a README.md that makes Hugging Face `datasets` read the folder as it is.
+
+The card names the data files (so that nothing of `_delta_log` is taken for one) and the features. Three columns of JSON
+text are declared `json`: a trainer then gets call arguments and tool definitions as objects, which chat templates need,
+while the file keeps the exact text.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import pyarrow as pa
+
+from etl.schema import SCHEMA_VERSION, arrow_schema
+
+DATA_FILES = "rollouts/source=*/day=*/*.parquet"
+"""The one pattern that matches data files and nothing else."""
+
+_AS_JSON = frozenset({"messages.tool_calls.function.arguments", "tools", "rewards"})
+
+_DTYPES: dict[pa.DataType, str] = {
+    pa.string(): "string",
+    pa.int8(): "int8",
+    pa.int32(): "int32",
+    pa.int64(): "int64",
+    pa.float32(): "float32",
+    pa.float64(): "float64",
+    pa.bool_(): "bool",
+    pa.timestamp("us", tz="UTC"): "timestamp[us, tz=UTC]",
+}
+
+_TEXT = f"""
+# Rollouts
+
+One row per conversation with an agent (schema `{SCHEMA_VERSION}`): what was asked, every tool call and what came back,
+what was finally said. Written by `rollout-etl`.
+
+```python
+from datasets import load_dataset
+
+rows = load_dataset("path/to/this/folder", split="train")  # datasets 4.7 or newer: arguments, tools, rewards as objects
+```
+
+Older versions of `datasets` do not know the type `json` of this card; they read the files themselves, with JSON as text:
+`load_dataset("parquet", data_files="path/to/this/folder/{DATA_FILES}")`.
+
+A turn with `message_info[i].inherited` belongs to another row: leave it out of the loss. `messages[:prompt_len]` is the
+prompt. `reward` is null where nobody scored the row.
+
+SQL, with only the live files and every view: `duckdb -init views.sql` in this folder.
+"""
+
+
+def card() -> str:
+    """The text of a lake's README.md; it follows from the schema alone and stays right while the lake grows."""
+    head = ["configs:", "- config_name: default", "  data_files:", "  - split: train", f"    path: {DATA_FILES}"]
+    features = ["dataset_info:", "  features:", *_features(arrow_schema("rollouts"), "", "  ")]
+    return "\n".join(["---", *head, *features, "---"]) + "\n" + _TEXT
+
+
+def _features(fields: pa.Schema | pa.StructType, prefix: str, indent: str) -> Iterator[str]:
+    """YAML lines of the fields, in the form that `datasets` writes itself."""
+    for field in fields:
+        yield f"{indent}- name: {field.name}"
+        yield from _feature(field.type, prefix + field.name, indent + "  ")
+
+
+def _feature(arrow: pa.DataType, path: str, indent: str) -> Iterator[str]:
+    if path in _AS_JSON:
+        yield f"{indent}dtype: json"
+    elif pa.types.is_list(arrow) and pa.types.is_struct(arrow.value_type):
+        yield f"{indent}list:"
+        yield from _features(arrow.value_type, f"{path}.", indent)
+    elif pa.types.is_list(arrow):
+        yield f"{indent}list: {_DTYPES[arrow.value_type]}"
+    elif pa.types.is_struct(arrow):
+        yield f"{indent}struct:"
+        yield from _features(arrow, f"{path}.", indent)
+    else:
+        yield f"{indent}dtype: {_DTYPES[arrow.value_type if pa.types.is_dictionary(arrow) else arrow]}"
