@@ -9,9 +9,11 @@ import time
 from collections.abc import Callable, Iterator, Mapping, Sequence, Set
 from pathlib import Path
 from typing import NamedTuple, Self, TypeVar
+from uuid import uuid4
 
 import pyarrow.parquet as pq
 
+from etl.card import card
 from etl.errors import LakeError
 from etl.lake.batch import Batch
 from etl.lake.commit import Committing, commit_plan, commit_rows, try_again
@@ -27,6 +29,7 @@ from etl.lake.sweep import Swept, sweep
 from etl.lake.upkeep import decide_events, decide_rejects, decide_sources
 from etl.lake.verify import Finding, verify
 from etl.schema import TABLES
+from etl.shipped import schema_text
 
 T = TypeVar("T")
 
@@ -78,9 +81,20 @@ class Lake:
         place = Place(root)
         with one_line(f"create the lake {place.root}"):
             place.root.mkdir(parents=True, exist_ok=True)
-        for table in TABLES:
-            create_table(place, table)
-        return cls.open(root, clock=clock)
+            for table in TABLES:
+                create_table(place, table)
+        lake = cls.open(root, clock=clock)
+        with one_line(f"create the lake {place.root}"):
+            lake._write_companions()
+        return lake
+
+    def _write_companions(self) -> None:
+        """The dataset card, which people may change, and the views of this version of the product."""
+        texts = {} if (self._place.root / "README.md").exists() else {"README.md": card()}
+        texts["views.sql"] = schema_text("views.sql")
+        with contextlib.closing(Batch(self._place, f"create-{uuid4()}")) as batch:
+            for name, text in texts.items():
+                self._place.write_text(name, text, batch.folder)
 
     @property
     def root(self) -> str:

@@ -49,6 +49,14 @@ class Place:
         path = self.log_folder(table) / f"{version:020}.json"
         return path.read_text(encoding="utf-8") if path.exists() else None
 
+    def write_text(self, name: str, text: str, folder: Path) -> None:
+        """Writes a file beside the tables, whole or not at all, by way of a folder; what says the same is left alone."""
+        path = self.root / name
+        if not path.exists() or path.read_bytes() != text.encode():
+            written = folder / f"{uuid4()}.new"
+            written.write_bytes(text.encode())
+            written.replace(path)
+
     def move(self, old: Path, new: Path) -> None:
         """Renames within the lake, making the folder of the new place."""
         new.parent.mkdir(parents=True, exist_ok=True)
