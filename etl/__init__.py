@@ -1,1 +1,64 @@
-"""Traffic into rollouts: logs in, rows in partitioned Parquet, SQL out."""
+"""Traffic into rollouts: logs in, rows in partitioned Parquet, SQL out.
+
+>>> import etl
+>>> report = etl.ingest(["sample_logs"], lake="lake")  # doctest: +SKIP
+>>> etl.connect("lake").sql("SELECT count(*) FROM rollouts")  # doctest: +SKIP
+
+The names below are the public surface; each is loaded when it is first used, so that importing `etl` costs nothing.
+Who writes an adapter finds the rest of what it needs in `etl.adapter` and `etl.conversation`.
+"""
+
+from __future__ import annotations
+
+import importlib
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from etl.adapter import Adapter
+    from etl.detection import detect
+    from etl.errors import EtlError
+    from etl.lake import Lake
+    from etl.pipeline import ingest
+    from etl.query import connect, scan
+    from etl.report import Report
+    from etl.schema import Reject, Rollout, SourceFile
+
+__all__ = [
+    "Adapter",
+    "EtlError",
+    "Lake",
+    "Reject",
+    "Report",
+    "Rollout",
+    "SourceFile",
+    "connect",
+    "detect",
+    "ingest",
+    "scan",
+]
+
+_HOMES = {
+    "Adapter": "etl.adapter",
+    "EtlError": "etl.errors",
+    "Lake": "etl.lake",
+    "Reject": "etl.schema",
+    "Report": "etl.report",
+    "Rollout": "etl.schema",
+    "SourceFile": "etl.schema",
+    "connect": "etl.query",
+    "detect": "etl.detection",
+    "ingest": "etl.pipeline",
+    "scan": "etl.query",
+}
+
+
+def __getattr__(name: str) -> Any:
+    if name not in _HOMES:
+        raise AttributeError(f"module 'etl' has no attribute {name!r}")
+    value = getattr(importlib.import_module(_HOMES[name]), name)
+    globals()[name] = value
+    return value
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *__all__})
