@@ -35,7 +35,7 @@ derive: $(ENV)  ## Write schemas/ anew from etl/schema.py
 	@$(BIN)/python -m etl.derive
 
 golden: $(ENV)  ## Write the golden rows anew: read the diff before committing it
-	@$(BIN)/python -m pytest -q tests/contract --golden
+	@$(BIN)/python -m pytest -q --write-golden tests
 
 bench: $(ENV)  ## Speed and memory against the floor and against DuckDB's own copy (minutes)
 	@$(BIN)/python tests/bench/bench.py

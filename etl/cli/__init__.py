@@ -1,0 +1,129 @@
+"""The command `etl`: one verb per library call, and the one place where errors become exit codes.
+
+The environment is read in this package only (`ETL_LAKE`, `ETL_DEBUG`, the terminal). Heavy libraries are imported where
+a command uses them, so that `etl --help` and shell completion answer at once.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import sys
+from collections.abc import Sequence
+from typing import NoReturn
+
+import click
+from click.exceptions import NoArgsIsHelpError
+
+from etl.cli.demo import demo
+from etl.cli.exits import CLOSED_PIPE, FAILED, INTERRUPTED, WRONG_USAGE
+from etl.cli.formats import detect, formats
+from etl.cli.ingest import ingest
+from etl.cli.operations import rejects, sources, verify
+from etl.cli.query import shell, show, sql
+from etl.errors import EtlError, UsageError
+from etl.harmless import harmless_line
+
+__all__ = ["cli", "main", "run"]
+
+
+class _Commands(click.Group):
+    """Lists commands in the order of a day's work, not of the alphabet."""
+
+    def list_commands(self, ctx: click.Context) -> list[str]:
+        return list(self.commands)
+
+    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        """Whole first sentences, where click would cut them."""
+        with formatter.section("Commands"):
+            formatter.write_dl(
+                [(name, command.get_short_help_str(limit=200)) for name, command in self.commands.items()]
+            )
+
+    def invoke(self, ctx: click.Context) -> object:
+        """Run the command; a reader that closed the pipe (`etl sql … | head`) ends it without a word."""
+        try:
+            code = super().invoke(ctx)
+            sys.stdout.flush()
+        except BrokenPipeError:
+            # What is still buffered has nowhere to go: else the interpreter complains about it at exit.
+            os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+            return CLOSED_PIPE
+        return code
+
+
+@click.group(
+    cls=_Commands,
+    context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100},
+    epilog="Exit codes: 0 done, 1 failed (nothing half-written), 2 wrong usage, 3 done, but a file failed.",
+)
+@click.version_option(package_name="rollout-etl", prog_name="etl", message="%(prog)s %(version)s")
+def cli() -> None:
+    """Traffic into rollouts: conversation logs in, one row per conversation in partitioned Parquet, SQL out."""
+
+
+for _command in (ingest, sql, shell, show, formats, detect, sources, rejects, verify, demo):
+    cli.add_command(_command)
+
+
+def main() -> NoReturn:
+    """Entry point of the console script."""
+    sys.exit(run(sys.argv[1:]))
+
+
+def run(args: Sequence[str]) -> int:
+    """Run one command line and return its exit code.
+
+    An error is one line on stderr, and with `--json` an object on stdout too. `ETL_DEBUG` lets it through instead.
+    """
+    try:
+        code = cli.main(list(args), prog_name="etl", standalone_mode=False)
+    except click.Abort:
+        return _fail(args, INTERRUPTED, "Interrupted", "interrupted; nothing half-written is visible")
+    except NoArgsIsHelpError as error:
+        click.echo(error.format_message(), err=True)
+        return WRONG_USAGE
+    except click.ClickException as error:
+        return _fail(args, WRONG_USAGE, "UsageError", _one_line(error.format_message()) + _hint(error))
+    except UsageError as error:
+        return _fail(args, WRONG_USAGE, "UsageError", str(error))
+    except EtlError as error:
+        if _debugging():
+            raise
+        return _fail(args, FAILED, type(error).__name__, str(error))
+    except MemoryError:
+        return _fail(args, FAILED, "MemoryError", "out of memory; nothing half-written is visible")
+    except Exception as error:
+        if _debugging():
+            raise
+        return _fail(args, FAILED, type(error).__name__, _our_fault(error))
+    return code if isinstance(code, int) else 0
+
+
+def _debugging() -> bool:
+    return bool(os.environ.get("ETL_DEBUG"))
+
+
+def _fail(args: Sequence[str], code: int, kind: str, message: str) -> int:
+    """Say it in one line, free of what a terminal would obey."""
+    message = harmless_line(_one_line(message))
+    if "--json" in args:
+        click.echo(json.dumps({"error": {"kind": kind, "message": message}}, ensure_ascii=False))
+    click.echo(f"etl: {message}", err=True)
+    return code
+
+
+def _one_line(message: str) -> str:
+    return " ".join(message.split())
+
+
+def _hint(error: click.ClickException) -> str:
+    ctx = error.ctx if isinstance(error, click.UsageError) else None
+    return f" (see: {ctx.command_path} --help)" if ctx is not None else ""
+
+
+def _our_fault(error: Exception) -> str:
+    return (
+        f"unexpected {type(error).__name__}: {error}. This is a fault of etl, not of your data; nothing half-written "
+        "is visible. Set ETL_DEBUG=1 for the traceback, and please report it."
+    )

@@ -1,0 +1,71 @@
+"""`etl formats` and `etl detect`: what is readable, and what a file is taken for."""
+
+from __future__ import annotations
+
+import click
+
+from etl.cli.exits import DONE
+from etl.cli.options import json_option
+
+
+@click.command()
+@json_option
+def formats(as_json: bool) -> int:
+    """List the formats that can be read, and the rules by which each leaves records out."""
+    from etl.adapter import adapters
+    from etl.cli.tables import console, print_rows
+    from etl.cli.values import print_json
+
+    known = adapters().values()
+    if as_json:
+        print_json(
+            {
+                "formats": [
+                    {
+                        "name": adapter.name,
+                        "version": adapter.version,
+                        "about": adapter.about,
+                        "spans_files": adapter.spans_files,
+                        "ignores": adapter.ignores,
+                    }
+                    for adapter in known
+                ]
+            }
+        )
+        return DONE
+    out = console()
+    for adapter in known:
+        out.print(f"{adapter.name} (version {adapter.version})", style="bold")
+        out.print(f"  {adapter.about}")
+        if adapter.spans_files:
+            out.print("  One conversation may lie in several files, and arrive over several nights.")
+        if adapter.ignores:
+            out.print("  Leaves out, and counts:")
+            print_rows(
+                out, ["", "rule", "what"], [["   ", rule, what] for rule, what in sorted(adapter.ignores.items())]
+            )
+    return DONE
+
+
+@click.command()
+@click.argument("file", type=click.Path(exists=True, dir_okay=False))
+@json_option
+def detect(file: str, as_json: bool) -> int:
+    """Tell what a file is taken for, and why.
+
+    Shows every format's score from 0 to 1. Exits 1 where no format, or more than one, claims it.
+    """
+    from etl.cli.tables import console, print_rows
+    from etl.cli.values import print_json
+    from etl.detection import detect as detect_format
+
+    found = detect_format(file)
+    ranked = sorted(found.scores.items(), key=lambda item: (-item[1], item[0]))
+    if as_json:
+        print_json({"file": file, "format": found.adapter.name, "why": found.why, "scores": dict(ranked)})
+        return DONE
+    out = console()
+    out.print(f"{file}: {found.adapter.name}", style="bold")
+    out.print(found.why)
+    print_rows(out, ["format", "score"], ranked)
+    return DONE

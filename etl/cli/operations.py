@@ -1,0 +1,95 @@
+"""`etl sources`, `etl rejects` and `etl verify`: what was read, what could not be used, whether the lake is sound."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import click
+
+from etl.cli.exits import DONE, FAILED
+from etl.cli.options import json_option, lake_option
+
+
+@click.command()
+@lake_option
+@json_option
+@click.option("--source", metavar="NAME", help="Only this log stream.")
+@click.option("--state", type=click.Choice(["done", "growing", "failed", "skipped"]), help="Only files in this state.")
+def sources(lake: str, as_json: bool, source: str | None, state: str | None) -> int:
+    """List the files that were read, and what became of each."""
+    return _list(
+        lake,
+        as_json,
+        "sources",
+        """
+        SELECT source, uri, state, adapter, records_in, rows, rejects, size, ingested_at, error FROM sources
+        WHERE ($source IS NULL OR source = $source) AND ($state IS NULL OR state = $state) ORDER BY source, uri
+        """,
+        {"source": source, "state": state},
+        "no files were read into this lake so far" if source is None and state is None else "no such files",
+    )
+
+
+@click.command()
+@lake_option
+@json_option
+@click.option("--source", metavar="NAME", help="Only this log stream.")
+@click.option("--reason", metavar="CODE", help="Only this reason.")
+def rejects(lake: str, as_json: bool, source: str | None, reason: str | None) -> int:
+    """List the records that could not be used, and why."""
+    return _list(
+        lake,
+        as_json,
+        "rejects",
+        """
+        SELECT source, reason, source_uri, source_line, source_offset, length, message, adapter FROM rejects
+        WHERE ($source IS NULL OR source = $source) AND ($reason IS NULL OR reason = $reason)
+        ORDER BY source, source_uri, source_offset
+        """,
+        {"source": source, "reason": reason},
+        "no rejects",
+    )
+
+
+def _list(lake: str, as_json: bool, name: str, query: str, values: dict[str, Any], nothing: str) -> int:
+    """Print the rows of one query, as a table or as `{name: [...]}`."""
+    from etl.cli.tables import console, note, print_rows
+    from etl.cli.values import print_json
+    from etl.query import connect
+
+    connection = connect(lake)
+    connection.execute(query, values)
+    names = [str(column[0]) for column in connection.description or []]
+    rows = connection.fetchall()
+    if as_json:
+        print_json({name: [dict(zip(names, row, strict=True)) for row in rows]})
+    elif rows:
+        print_rows(console(), names, rows)
+    else:
+        note(nothing)
+    return DONE
+
+
+@click.command()
+@lake_option
+@json_option
+@click.option("--repair", is_flag=True, help="Put right what can be: remove orphan files, stale staging folders.")
+def verify(lake: str, as_json: bool, repair: bool) -> int:
+    """Check that the lake is whole.
+
+    Every file is there, readable, of our schema; every id once; nothing left over. Exits 1 where something is wrong and
+    was not repaired.
+    """
+    from etl.cli.tables import console, note, print_rows
+    from etl.cli.values import print_json
+    from etl.lake import Finding, Lake
+
+    findings = Lake.open(lake).verify(repair=repair)
+    wrong = [finding for finding in findings if not finding.repaired]
+    if as_json:
+        print_json({"sound": not wrong, "findings": [finding._asdict() for finding in findings]})
+    elif findings:
+        print_rows(console(), Finding._fields, findings)
+    else:
+        note("the lake is sound")
+    return FAILED if wrong else DONE

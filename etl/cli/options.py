@@ -1,0 +1,49 @@
+"""Options that several commands share, each written once."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, TypeVar
+
+import click
+from click.shell_completion import CompletionItem
+
+Command = TypeVar("Command", bound=Callable[..., Any])
+
+
+class FormatName(click.ParamType[str]):
+    """The name of an adapter. Checked by the library, which knows them; completed here, without loading them before."""
+
+    name = "format"
+
+    def shell_complete(self, ctx: click.Context, param: click.Parameter, incomplete: str) -> list[CompletionItem]:
+        """Names that begin with what is typed so far."""
+        from etl.adapter import adapters
+
+        return [CompletionItem(name, help=a.about) for name, a in adapters().items() if name.startswith(incomplete)]
+
+
+def lake_option(command: Command) -> Command:
+    """`--lake`, by default `ETL_LAKE` or ./lake."""
+    return click.option(
+        "--lake",
+        envvar="ETL_LAKE",
+        default="./lake",
+        show_default=True,
+        show_envvar=True,
+        metavar="DIR",
+        type=click.Path(file_okay=False),
+        help="The lake.",
+    )(command)
+
+
+def json_option(command: Command) -> Command:
+    """`--json`, on every command."""
+    return click.option("--json", "as_json", is_flag=True, help="Print one JSON object on stdout.")(command)
+
+
+def format_option(command: Command) -> Command:
+    """`--format`, where a file's format can be named instead of detected."""
+    return click.option(
+        "--format", "format_name", type=FormatName(), help="Read every file as this format (`etl formats` lists them)."
+    )(command)

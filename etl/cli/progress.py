@@ -1,0 +1,39 @@
+"""The progress bar of a long run: on stderr, and only where that is a terminal."""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Callable, Iterator
+
+from rich.progress import BarColumn, DownloadColumn, Progress, TextColumn, TimeRemainingColumn, TransferSpeedColumn
+
+from etl.cli.tables import console
+from etl.pipeline import Progress as Told
+
+
+@contextlib.contextmanager
+def shown_progress() -> Iterator[Callable[[Told], None] | None]:
+    """What to hand to `ingest` as `progress`; None where nobody watches."""
+    err = console(stderr=True)
+    if not err.is_terminal:
+        yield None
+        return
+    columns = (
+        TextColumn("{task.description}"),
+        BarColumn(),
+        DownloadColumn(),
+        TransferSpeedColumn(),
+        TimeRemainingColumn(),
+    )
+    with Progress(*columns, console=err, transient=True) as bar:
+        task = bar.add_task("looking for files", total=None)
+
+        def told(progress: Told) -> None:
+            bar.update(
+                task,
+                description=f"{progress.phase} {progress.files}/{progress.of_files} files",
+                completed=progress.size,
+                total=progress.of_size,
+            )
+
+        yield told

@@ -1,0 +1,68 @@
+"""The answer to a query as a table, as CSV or as one JSON object."""
+
+from __future__ import annotations
+
+import itertools
+import json
+import sys
+from typing import TYPE_CHECKING
+
+import click
+
+from etl.cli.tables import TERMINAL_ROWS, console, note, print_rows
+from etl.cli.values import csv_line, json_text
+
+if TYPE_CHECKING:
+    from etl.query import Answer
+
+_NOTHING = (["Count"], ["Success"])
+"""Columns that DuckDB names for a statement that answers nothing (CREATE, SET, …)."""
+
+
+def print_table(answer: Answer, limit: int | None = None) -> None:
+    """A table; on a terminal the first rows, and a word where there are more. A `limit` of 0 shows all."""
+    first = list(itertools.islice(answer.rows, 1))
+    if not first and answer.names in _NOTHING:
+        return
+    rows = itertools.chain(first, answer.rows)
+    if answer.names == ["explain_key", "explain_value"]:
+        click.echo("".join(row[1] for row in rows), nl=False)
+        return
+    out = console()
+    limit = (TERMINAL_ROWS if out.is_terminal else None) if limit is None else (limit or None)
+    shown = print_rows(out, answer.names, rows, limit=limit)
+    if shown.more:
+        note(f"the first {shown.rows} rows; --max-rows 0 shows all, --csv and --json always do")
+    elif out.is_terminal:
+        note(f"{shown.rows} row{'' if shown.rows == 1 else 's'}")
+
+
+def print_csv(answer: Answer) -> None:
+    """CSV with a header line."""
+    sys.stdout.write(csv_line(tuple(answer.names)))
+    for row in answer.rows:
+        sys.stdout.write(csv_line(row))
+
+
+def print_json_answer(answer: Answer) -> None:
+    """`{"columns": [{"name", "type"}], "rows": [{name: value}], "row_count": n}`, written as it is fetched."""
+    names = _unique(answer.names)
+    columns = [{"name": name, "type": kind} for name, kind in zip(names, answer.types, strict=True)]
+    sys.stdout.write(f'{{"columns": {json.dumps(columns, ensure_ascii=False)}, "rows": [')
+    count = 0
+    for row in answer.rows:
+        sys.stdout.write((", " if count else "") + json_text(dict(zip(names, row, strict=True))))
+        count += 1
+    sys.stdout.write(f'], "row_count": {count}}}\n')
+
+
+def _unique(names: list[str]) -> list[str]:
+    """The names, a second `a` as `a_2`: an object can say each but once."""
+    unique: dict[str, None] = {}
+    for name in names:
+        candidate, number = name, 1
+        while candidate in unique:
+            number += 1
+            candidate = f"{name}_{number}"
+        unique[candidate] = None
+    return list(unique)

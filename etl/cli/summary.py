@@ -1,0 +1,97 @@
+"""What an ingest did, for people: what came in, what could not be used and where, and what to do next."""
+
+from __future__ import annotations
+
+import shlex
+from collections.abc import Iterator
+
+from rich.text import Text
+
+from etl.cli.tables import console
+from etl.harmless import harmless_line
+from etl.report import Report
+
+FAILED_SHOWN = 5
+"""Failed files that are named; `etl sources --state failed` lists all."""
+
+
+def print_summary(report: Report, lake: str, *, suggest: bool = True) -> None:
+    """A few lines on stdout; what went wrong comes last, with the commands that tell more where `suggest` says so."""
+    out = console()
+    out.print(_headline(report, lake), soft_wrap=True)
+    for label, text in _lines(report):
+        out.print(Text.assemble((f"{label:<8}  ", "dim"), text), soft_wrap=True)
+    for line in _next(report, lake) if suggest else ():
+        out.print(f"→ {line}", style="bold", soft_wrap=True)
+
+
+def lake_argument(lake: str) -> str:
+    """` --lake DIR` as a shell takes it, or nothing for the lake that is the default."""
+    return "" if lake == "./lake" else f" --lake {shlex.quote(lake)}"
+
+
+def _headline(report: Report, lake: str) -> str:
+    rate = f", {report.bytes_read / report.seconds / 1e6:.1f} MB/s" if report.seconds and report.bytes_read else ""
+    done = "Dry run, nothing written: read" if report.dry_run else "Read"
+    into = "" if report.dry_run else f" into {lake}"
+    return f"{done} {_size(report.bytes_read)}{into} in {report.seconds:.1f} s{rate} (batch {report.batch_id})"
+
+
+def _lines(report: Report) -> Iterator[tuple[str, str]]:
+    """Label and text of every line that has something to say."""
+    told = report.to_json()
+    files = told["files"]
+    yield "files", f"{files['seen']:,} seen: " + _counts(files, ("new", "grown", "unchanged", "skipped", "failed"))
+    for adapter, sums in told["by_adapter"].items():
+        yield "", f"{adapter}: {_plural(sums['files'], 'file')}, {_plural(sums['rows'], 'row')}"
+    if not report.dry_run:
+        yield "rows", _counts(told["rows"], ("added", "replaced", "removed", "unchanged"))
+    used, ignored, rejected = told["records_used"], sum(told["ignored"].values()), sum(told["rejects"].values())
+    yield "records", f"{told['records_in']:,} read: {used:,} used, {ignored:,} ignored, {rejected:,} rejected"
+    for rule, count in told["ignored"].items():
+        yield "", f"ignored {count:,} by the rule {rule}"
+    for reason, (count, place) in _rejects(report).items():
+        yield "", f"rejected {count:,} for {reason}, first at {harmless_line(place)}"
+    failed = report.failed()
+    for result in failed[:FAILED_SHOWN]:
+        yield "failed", harmless_line(result.error or result.uri)
+    if len(failed) > FAILED_SHOWN:
+        yield "", f"and {len(failed) - FAILED_SHOWN:,} more files"
+
+
+def _rejects(report: Report) -> dict[str, tuple[int, str]]:
+    """Reason → how many, and where the first lies."""
+    places: dict[str, str] = {}
+    for result in report.files:
+        for reason, (place, _message) in result.first_rejects.items():
+            places.setdefault(reason, str(place))
+    return {reason: (count, places.get(reason, "")) for reason, count in sorted(report.rejects().items())}
+
+
+def _next(report: Report, lake: str) -> Iterator[str]:
+    """Commands that are worth typing now."""
+    where = lake_argument(lake)
+    if report.dry_run:
+        return
+    if report.failed():
+        yield f"etl sources --state failed{where}    files that could not be read, and why"
+    if report.rejects():
+        yield f"etl rejects{where}    records that could not be used, and what to do"
+    if report.rows.added or report.rows.replaced:
+        yield f'etl sql{where} "SELECT source, count(*) AS rollouts, avg(reward) FROM rollouts GROUP BY ALL"'
+
+
+def _counts(counts: dict[str, int], names: tuple[str, ...]) -> str:
+    return ", ".join(f"{counts[name]:,} {name}" for name in names)
+
+
+def _plural(number: int, noun: str) -> str:
+    return f"{number:,} {noun}{'' if number == 1 else 's'}"
+
+
+def _size(size: int) -> str:
+    """Bytes in words: 1 MB is 10**6 bytes."""
+    for unit, factor in (("GB", 1e9), ("MB", 1e6), ("kB", 1e3)):
+        if size >= factor:
+            return f"{size / factor:.1f} {unit}"
+    return f"{size} bytes"

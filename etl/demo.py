@@ -1,0 +1,90 @@
+"""What a newcomer runs first: the sample logs into a lake, and three questions asked of it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from datetime import datetime
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from etl.errors import UsageError
+from etl.pipeline import Progress, ingest
+from etl.query import run_sql
+from etl.report import Report
+from etl.shipped import shipped
+
+
+class Question(NamedTuple):
+    """Something one asks of a lake."""
+
+    title: str
+    sql: str
+
+
+class Answered(NamedTuple):
+    """A question with its answer, whole."""
+
+    question: Question
+    names: list[str]
+    rows: list[tuple[Any, ...]]
+
+
+class Demo(NamedTuple):
+    """What the demo did."""
+
+    report: Report
+    answers: list[Answered]
+    rollout_id: str
+    """A row worth reading: a conversation with calls."""
+
+
+QUESTIONS = (
+    Question(
+        "What is in the lake?",
+        """\
+SELECT adapter, count(*) AS rollouts, sum(n_turns)::BIGINT AS user_turns, sum(n_steps)::BIGINT AS tool_calls,
+       count(reward) AS scored, round(avg(reward), 2) AS mean_reward
+FROM rollouts GROUP BY adapter ORDER BY adapter""",
+    ),
+    Question(
+        "Which tools do agents call, and what comes back?",
+        """\
+SELECT tool, count(*) AS calls, count_if(status = 'ok') AS ok, count_if(status = 'error') AS error,
+       count_if(status = 'missing') AS no_result
+FROM steps GROUP BY tool ORDER BY calls DESC, tool LIMIT 8""",
+    ),
+    Question(
+        "What could not be used, and where does it lie?",
+        """\
+SELECT reason, count(*) AS records, min(parse_filename(source_uri) || ' line ' || source_line) AS for_example
+FROM rejects GROUP BY reason ORDER BY records DESC, reason""",
+    ),
+)
+
+
+def demo(lake: str | Path, *, now: datetime | None = None, progress: Callable[[Progress], None] | None = None) -> Demo:
+    """Read the sample logs into a lake and ask it QUESTIONS. UsageError where the lake holds anything else already."""
+    samples = shipped("sample_logs").resolve()
+    _refuse_other_rows(lake, samples)
+    report = ingest([samples], lake=lake, now=now, progress=progress)
+    answers = []
+    for question in QUESTIONS:
+        names, _types, rows = run_sql(lake, question.sql)
+        answers.append(Answered(question, names, list(rows)))
+    worth_reading = (
+        "SELECT rollout_id FROM rollouts ORDER BY n_steps BETWEEN 1 AND 4 DESC, n_turns DESC, rollout_id LIMIT 1"
+    )
+    ((rollout_id,),) = run_sql(lake, worth_reading).rows
+    return Demo(report, answers, rollout_id)
+
+
+def _refuse_other_rows(lake: str | Path, samples: Path) -> None:
+    """Samples in a lake of real rows would be hard to tell from them."""
+    if not (Path(lake) / "rollouts").exists():
+        return
+    _names, _types, rows = run_sql(lake, "SELECT uri FROM sources")
+    for (uri,) in rows:
+        if not Path(uri).is_relative_to(samples):
+            raise UsageError(
+                f"{lake} holds other logs ({uri}); give the demo a lake of its own: etl demo --lake demo-lake"
+            )

@@ -1,0 +1,79 @@
+"""SQL results as tables, CSV and JSON, on a plain DuckDB connection."""
+
+import io
+import json
+
+import duckdb
+import pytest
+from rich.console import Console
+
+from etl.cli.results import print_csv, print_json_answer, print_table
+from etl.cli.tables import print_rows
+from etl.query import execute
+
+
+@pytest.fixture
+def connection():
+    with duckdb.connect() as opened:
+        opened.execute("SET TimeZone = 'UTC'")
+        opened.execute("CREATE TABLE t AS SELECT range AS n, 'text ' || range AS s FROM range(10)")
+        yield opened
+
+
+def test_the_last_statement_gives_the_result(connection, capsys):
+    print_csv(execute(connection, "CREATE VIEW v AS SELECT 1 AS a; SELECT a, '' AS b, NULL AS c, 'x,y' AS d FROM v"))
+    assert capsys.readouterr().out == 'a,b,c,d\n1,"",,"x,y"\n'
+
+
+def test_a_statement_without_result_prints_nothing(connection, capsys):
+    print_table(execute(connection, "CREATE VIEW w AS SELECT 1"), None)
+    assert capsys.readouterr().out == ""
+    print_json_answer(execute(connection, "SET threads = 1"))
+    assert json.loads(capsys.readouterr().out)["row_count"] == 0
+
+
+def test_json_keeps_columns_of_one_name_apart(connection, capsys):
+    print_json_answer(execute(connection, "SELECT * FROM (SELECT 1 AS a), (SELECT 2 AS a), (SELECT 3 AS a_2)"))
+    printed = json.loads(capsys.readouterr().out)
+    assert [list(row.values()) for row in printed["rows"]] == [[1, 2, 3]]
+    assert printed["columns"][0] == {"name": "a", "type": "INTEGER"}
+
+
+def test_json_of_nested_and_wide_values(connection, capsys):
+    print_json_answer(
+        execute(
+            connection,
+            "SELECT sum(9223372036854775807) AS big, {'x': [1, NULL]} AS nested, 'NaN'::DOUBLE AS nan FROM t",
+        )
+    )
+    assert json.loads(capsys.readouterr().out)["rows"] == [
+        {"big": 92233720368547758070, "nested": {"x": [1, None]}, "nan": None}
+    ]
+
+
+def test_a_table_in_a_pipe_is_whole(connection, capsys):
+    print_table(execute(connection, "SELECT n, repeat(s, 100) AS long FROM t"), None)
+    out, err = capsys.readouterr()
+    assert out.count("text 9") == 100
+    assert not any(line.endswith(" ") for line in out.splitlines())
+    assert err == ""
+
+
+def test_a_table_that_was_cut_says_so(connection, capsys):
+    print_table(execute(connection, "SELECT n FROM t"), 3)
+    out, err = capsys.readouterr()
+    assert [line.strip() for line in out.splitlines()] == ["n", "─", "0", "1", "2"]
+    assert "first 3 rows" in err
+
+
+def test_explain_keeps_its_lines(connection, capsys):
+    print_table(execute(connection, "EXPLAIN SELECT * FROM t"), None)
+    assert len(capsys.readouterr().out.splitlines()) > 3
+
+
+def test_a_terminal_too_narrow_for_the_columns_shows_records():
+    written = io.StringIO()
+    out = Console(file=written, force_terminal=True, width=40, color_system=None)
+    print_rows(out, [f"column_{n}" for n in range(8)], [list(range(8)), ["\x1b[2J"] * 8])
+    assert "column_7  7" in written.getvalue()
+    assert "\x1b[2J" not in written.getvalue()
