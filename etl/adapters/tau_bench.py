@@ -15,7 +15,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Iterator
 from pathlib import PurePath
-from typing import Any
+from typing import Any, NamedTuple
 
 from etl.adapter import Adapter, FileContext, Sample
 from etl.adapters._blocks import call, identifier, read
@@ -169,7 +169,7 @@ def _conversation(
     task_id, trial = identifier(value.get("task_id")), identifier(value.get("trial"))
     said = value["model"] if isinstance(value.get("model"), str) else None
     task = None if task_id is None else (_namespace(value, policy), task_id)
-    judgments, components = _judged(info)
+    scored = _scored(info, value.get("reward"))
     error = info["error"] if isinstance(info.get("error"), str) else None
     return Conversation(
         messages,
@@ -180,22 +180,31 @@ def _conversation(
         group=None if task is None or trial is None else encode([*task, said]),
         sample_index=value.get("trial"),
         reward=value.get("reward"),
-        rewards=components or None,
-        judgments=judgments or None,
+        rewards=scored.components or None,
+        judgments=scored.verdicts or None,
         model=said or model,
         status=_status(info),
         finish_reason=info["source"] if isinstance(info.get("source"), str) else None,
         error=error,
         flags={"content_not_captured"} if error is not None and not messages else None,
-        extra=_left_over(value, info, task_id is not None, said is not None) or None,
+        extra=_left_over(value, info, scored.left) or None,
     )
 
 
-def _left_over(value: dict[str, Any], info: dict[str, Any], task_held: bool, model_held: bool) -> dict[str, Any]:
-    """Keys of an attempt that no column holds."""
-    held = {"traj": True, "trial": True, "reward": True, "task_id": task_held, "model": model_held, "info": bool(info)}
-    left = {key: item for key, item in value.items() if not held.get(key)}
-    unmodelled = _unmodelled(info)
+def _left_over(value: dict[str, Any], info: dict[str, Any], scored: Any) -> dict[str, Any]:
+    """Keys of an attempt, and of its `info`, that no column holds; `scored` is what is left of `reward_info`."""
+    held = {"traj", "trial", "reward"}
+    if identifier(value.get("task_id")) is not None:
+        held.add("task_id")
+    if isinstance(value.get("model"), str):
+        held.add("model")
+    if isinstance(value.get("info"), dict):
+        held.add("info")
+    left = {key: item for key, item in value.items() if key not in held}
+    told = {"reward_info"} | {key for key in ("source", "error") if isinstance(info.get(key), str)}
+    unmodelled = {key: item for key, item in info.items() if key not in told}
+    if scored is not None and scored != {}:
+        unmodelled["reward_info"] = scored
     return {**left, "info": unmodelled} if unmodelled else left
 
 
@@ -216,22 +225,40 @@ def _status(info: dict[str, Any]) -> str | None:
     return "truncated" if info["reward_info"] is None else "completed"
 
 
-def _judged(info: dict[str, Any]) -> tuple[list[Verdict], dict[str, Any]]:
-    """The checks behind the reward (`r_actions`, `r_outputs`, each expected output), and their numbers by name."""
-    scored = info.get("reward_info")
-    checks = scored.get("info") if isinstance(scored, dict) else None
+class _Scored(NamedTuple):
+    """What `reward_info` says: the checks behind the reward, their numbers by name, and what no column holds."""
+
+    verdicts: list[Verdict]
+    components: dict[str, Any]
+    left: Any
+
+
+def _scored(info: dict[str, Any], reward: Any) -> _Scored:
+    """The checks are `r_actions` (with the state it expected) or `r_outputs`, and one for each expected output."""
+    scored, task = info.get("reward_info"), info.get("task")
+    if not isinstance(scored, dict):
+        return _Scored([], {}, scored)
+    expected = task.get("actions") if isinstance(task, dict) else None
+    left = {
+        key: item
+        for key, item in scored.items()
+        if key != "info" and not (key == "reward" and item == reward) and not (key == "actions" and item == expected)
+    }
+    checks = scored.get("info")
     if not isinstance(checks, dict):
-        return [], {}
+        return _Scored([], {}, left if checks is None else {**left, "info": checks})
     components = {name: value for name, value in checks.items() if type(value) in (int, float, bool)}
-    verdicts = [Verdict(name, "rule", _number(value)) for name, value in components.items()]
+    texts = {name: value for name, value in checks.items() if isinstance(value, str)} if components else {}
+    reason = encode(texts) if texts else None
+    verdicts = [Verdict(name, "rule", _number(value), reason=reason) for name, value in components.items()]
     outputs = checks.get("outputs")
-    if isinstance(outputs, dict):
-        verdicts += [
-            Verdict("output", "rule", _number(found), label=text)
-            for text, found in outputs.items()
-            if type(found) is bool
-        ]
-    return verdicts, components
+    told = isinstance(outputs, dict) and all(type(found) is bool for found in outputs.values())
+    if isinstance(outputs, dict) and told:
+        verdicts += [Verdict("output", "rule", _number(found), label=text) for text, found in outputs.items()]
+    rest = {name: value for name, value in checks.items() if name not in components | texts}
+    if told:
+        del rest["outputs"]
+    return _Scored(verdicts, components, {**left, "info": rest} if rest else left)
 
 
 def _number(value: int | float | bool) -> float | None:
@@ -239,18 +266,3 @@ def _number(value: int | float | bool) -> float | None:
         return float(value)
     except OverflowError:
         return None
-
-
-def _unmodelled(info: dict[str, Any]) -> dict[str, Any]:
-    """What of `info` no column holds; the scored actions only where they are not the task's own once more."""
-    left = dict(info)
-    for name in ("source", "error"):
-        if isinstance(left.get(name), str):
-            del left[name]
-    scored, task = left.get("reward_info"), left.get("task")
-    if isinstance(scored, dict):
-        scored = dict(scored)
-        if isinstance(task, dict) and "actions" in task and scored.get("actions") == task["actions"]:
-            del scored["actions"]
-        left["reward_info"] = scored
-    return left

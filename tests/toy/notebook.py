@@ -21,9 +21,9 @@ class Notebook(Adapter):
     ignores: ClassVar[dict[str, str]] = {"heartbeat": "a line that only says that the writer is alive"}
 
     def score(self, sample: Sample) -> float:
-        """Sure when every object has exactly the five keys."""
-        objects = sample.objects()
-        return float(bool(objects) and all(value.keys() == _KEYS or "heartbeat" in value for value in objects))
+        """The share of values that have exactly the five keys."""
+        own = [value for value in sample.objects() if value.keys() == _KEYS or "heartbeat" in value]
+        return len(own) / len(sample.values) if own else 0.0
 
     def parse(self, records: Iterable[Record], file: FileContext) -> Iterator[Outcome]:
         """A fragment for each utterance."""

@@ -1,0 +1,92 @@
+"""Every adapter on every sample of its own, through the whole run, without the net under an adapter's exceptions."""
+
+from __future__ import annotations
+
+import json
+import shutil
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from etl.adapter import Adapter, adapters
+from etl.detection import LEAST_SCORE, detect
+from etl.pipeline import ingest
+from tests.contract.golden import account, golden_path, write
+from tests.contract.harness import SAMPLES, SampleLog, check_row, declared, sample_logs
+from tests.lakes import NOW, rows, said
+
+every_adapter = pytest.mark.parametrize("adapter", adapters().values(), ids=lambda adapter: adapter.name)
+every_sample = pytest.mark.parametrize("sample", sample_logs(), ids=lambda sample: sample.name)
+
+
+@every_adapter
+def test_an_adapter_says_what_it_is_and_has_samples(adapter: Adapter) -> None:
+    assert adapter.name.isidentifier()
+    assert adapter.name == adapter.name.lower()
+    assert adapter.version >= 1
+    assert adapter.about
+    assert "\n" not in adapter.about
+    folder = SAMPLES / adapter.name
+    names = [sample.path.relative_to(folder) for sample in sample_logs() if sample.adapter is adapter]
+    assert names, f"{folder} has no sample"
+    text = (folder / "README.md").read_text(encoding="utf-8")
+    for name in names:
+        assert any(part in text for part in (name.as_posix(), name.name)), (
+            f"{folder}/README.md does not speak of {name}"
+        )
+
+
+@every_sample
+def test_only_its_own_adapter_claims_a_sample(sample: SampleLog) -> None:
+    detection = detect(sample.path)
+    assert detection.adapter is sample.adapter
+    others = {name: score for name, score in detection.scores.items() if name != sample.adapter.name}
+    assert not {name: score for name, score in others.items() if score >= LEAST_SCORE}
+
+
+@every_sample
+def test_golden(sample: SampleLog, lake: Path, pytestconfig: pytest.Config) -> None:
+    if pytestconfig.getoption("--write-golden"):
+        write(sample)
+    found = json.loads(json.dumps(account(sample, lake)))
+    assert found == json.loads(golden_path(sample).read_text(encoding="utf-8"))
+
+
+@every_sample
+def test_rows_and_accounts_are_sound(sample: SampleLog, lake: Path) -> None:
+    report = ingest([sample.path], lake=lake, now=NOW, strict=True).to_json()
+    for row in rows(lake):
+        check_row(row)
+    (file,) = rows(lake, "sources")
+    ignored = json.loads(file["ignored"] or "{}")
+    assert file["state"] in ("done", "growing")
+    assert file["records_in"] == file["records_used"] + file["rejects"] + sum(ignored.values())
+    assert file["rejects"] == len(rows(lake, "rejects"))
+    assert file["rows"] >= len(rows(lake)) > 0 or file["rejects"] == file["records_in"]
+    assert all(declared(sample.adapter, rule) for rule in ignored)
+    assert report["records_in"] == file["records_in"]
+    again = ingest([sample.path], lake=lake, now=NOW, strict=True, reparse=True).to_json()
+    assert (again["rows"]["added"], again["rows"]["replaced"], again["rows"]["removed"]) == (0, 0, 0)
+
+
+@every_adapter
+def test_the_order_and_place_of_files_change_nothing(adapter: Adapter, tmp_path: Path) -> None:
+    paths = [sample.path for sample in sample_logs() if sample.adapter is adapter]
+    lakes = [_ingested(paths, tmp_path / f"{name}", order) for name, order in (("a", list), ("b", _backwards))]
+    assert said(lakes[0]) == said(lakes[1])
+    assert said(lakes[0])
+
+
+def _backwards(paths: list[Path]) -> list[Path]:
+    return paths[::-1]
+
+
+def _ingested(paths: list[Path], folder: Path, order: Callable[[list[Path]], list[Path]]) -> Path:
+    """A lake with copies of the files, each in a folder of its own, read in the order given."""
+    for number, path in enumerate(order(paths)):
+        copy = folder / "logs" / f"{number:03}" / path.name
+        copy.parent.mkdir(parents=True)
+        shutil.copy(path, copy)
+    ingest([folder / "logs"], lake=folder / "lake", now=NOW, strict=True)
+    return folder / "lake"
