@@ -38,10 +38,10 @@ what was finally said. Written by `rollout-etl`.
 ```python
 from datasets import load_dataset
 
-rows = load_dataset("path/to/this/folder", split="train")  # datasets 4.7 or newer: arguments, tools, rewards as objects
+rows = load_dataset("path/to/this/folder", split="train")  # 4.7 or newer; arguments, tools, rewards are objects
 ```
 
-Older versions of `datasets` do not know the type `json` of this card; they read the files themselves, with JSON as text:
+Older versions of `datasets` do not know the type `json` of this card. They read the files alone, with JSON as text:
 `load_dataset("parquet", data_files="path/to/this/folder/{DATA_FILES}")`.
 
 A turn with `message_info[i].inherited` belongs to another row: leave it out of the loss. `messages[:prompt_len]` is the
@@ -52,7 +52,7 @@ SQL, with only the live files and every view: `duckdb -init views.sql` in this f
 
 
 def card() -> str:
-    """The text of a lake's README.md; it follows from the schema alone and stays right while the lake grows."""
+    """The text of a lake's README.md; it follows from the schema alone, whatever the lake holds."""
     head = ["configs:", "- config_name: default", "  data_files:", "  - split: train", f"    path: {DATA_FILES}"]
     features = ["dataset_info:", "  features:", *_features(arrow_schema("rollouts"), "", "  ")]
     return "\n".join(["---", *head, *features, "---"]) + "\n" + _TEXT

@@ -147,14 +147,16 @@ def ddl() -> str:
     statements = [f"-- {SCHEMA_VERSION}: the tables of a lake as DuckDB reads them. Derived by `python -m etl.derive`."]
     for table, model in TABLES.items():
         columns = [column for column in documented(model) if "." not in column.path]
-        width = max(len(column.path) for column in columns)
+        width = max(len(column.path) for column in columns) + 2
         lines = ",\n".join(
-            f"    {column.path:<{width}} {sql_type(column.arrow)}{'' if column.nullable else ' NOT NULL'}"
+            f"    {_named(column.path):<{width}} {sql_type(column.arrow)}{'' if column.nullable else ' NOT NULL'}"
             for column in columns
         )
         statements.append(f"\nCREATE TABLE {table} (\n{lines}\n);")
         statements.append(f"COMMENT ON TABLE {table} IS {quoted(_about(model))};")
-        comments = [f"COMMENT ON COLUMN {table}.{column.path} IS {quoted(column.description)};" for column in columns]
+        comments = [
+            f"COMMENT ON COLUMN {table}.{_named(column.path)} IS {quoted(column.description)};" for column in columns
+        ]
         statements += comments
     return "\n".join(statements) + "\n"
 
@@ -244,8 +246,13 @@ def _reference_line(column: Documented) -> str:
     return f"| `{column.path}` | {shown} | {column.unit} | {'null' if column.nullable else ''} | {meaning} |"
 
 
+def _named(column: str) -> str:
+    """A column name of SQL; `at` is a word of DuckDB's grammar."""
+    return f'"{column}"'
+
+
 def _nulls(schema: pa.Schema) -> str:
-    return ", ".join(f'NULL::{sql_type(field.type)} AS "{field.name}"' for field in schema)
+    return ", ".join(f"NULL::{sql_type(field.type)} AS {_named(field.name)}" for field in schema)
 
 
 def _about(model: type[BaseModel]) -> str:

@@ -78,29 +78,29 @@ def open_views(connection: duckdb.DuckDBPyConnection, lake: LakePath) -> None:
         raise LakeError(f"the lake at {root} cannot be read: {_in_one_line(error)}; `etl verify` says more") from error
 
 
-def execute(connection: duckdb.DuckDBPyConnection, sql: str) -> Answer:
+def execute(connection: duckdb.DuckDBPyConnection, sql: str, *, lake: LakePath | None = None) -> Answer:
     """Run one or more statements; the answer is the last one's.
 
-    UsageError for SQL that does not parse or names what is not there, EtlError where it fails while it runs; both in
-    one line, with DuckDB's own hint.
+    With the lake whose views the connection has, they are opened anew and the statements run once more if an ingest
+    replaced a file meanwhile. UsageError for SQL that does not parse or names what is not there, EtlError where it
+    fails while it runs; both in one line, with DuckDB's own hint.
     """
     try:
-        return _execute(connection, sql)
+        return _answer(connection, sql)
+    except duckdb.IOException as error:
+        if lake is None:
+            raise _ours(error) from error
     except duckdb.Error as error:
         raise _ours(error) from error
+    open_views(connection, lake)
+    return execute(connection, sql)
 
 
 def run_sql(lake: LakePath, sql: str) -> Answer:
-    """Connect, execute, and start over once if an ingest replaced a file in between."""
+    """The answer to SQL over a lake: connect, then `execute`."""
     connection = connect(lake)
-    connection.execute("SET python_enable_replacements = false")  # a misspelt table is no variable of ours
-    try:
-        return _execute(connection, sql)
-    except duckdb.IOException:
-        open_views(connection, lake)
-        return execute(connection, sql)
-    except duckdb.Error as error:
-        raise _ours(error) from error
+    connection.execute("SET python_enable_replacements = false")  # a misspelt table is no Python variable of ours
+    return execute(connection, sql, lake=lake)
 
 
 def find_rollout(connection: duckdb.DuckDBPyConnection, rollout_id: str) -> dict[str, Any]:
@@ -153,7 +153,7 @@ def scan(lake: LakePath) -> pl.LazyFrame:
     return stored_rollouts(_root(lake))
 
 
-def _execute(connection: duckdb.DuckDBPyConnection, sql: str) -> Answer:
+def _answer(connection: duckdb.DuckDBPyConnection, sql: str) -> Answer:
     connection.execute(sql)
     described = connection.description or []
     names, types = [str(column[0]) for column in described], [str(column[1]) for column in described]
@@ -191,9 +191,13 @@ def _in_one_line(error: duckdb.Error) -> str:
 
 def _root(lake: LakePath) -> Path:
     """The folder of a lake that is there."""
-    from etl.lake.place import Place  # the lake writes our views.sql, so it imports this module
+    name = os.fspath(lake)
+    if name and "://" not in name:
+        root = Path(os.path.abspath(name))  # noqa: PTH100  (as `Place` does, which takes longer to load than a query runs)
+    else:
+        from etl.lake.place import Place
 
-    root = Place(lake).root
+        root = Place(name).root
     if not (root / "rollouts" / "_delta_log").is_dir():
         raise LakeError(f"there is no lake at {root}; make one with: etl ingest PATH --lake {root}")
     return root
