@@ -1,0 +1,237 @@
+"""The lines of Claude Code sessions, whatever they are wrapped in, each known by what later steps ask of it.
+
+A line is one JSON object of a session file. It can also lie in a `{"loglines": [...]}` export, and a sub-agent's line
+in the `progress` line that showed it to the user. The same line (`uuid`) can be written again when it has grown, and
+copied to another file or, when a session is resumed under a new id, into another session.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from typing import Any
+
+import msgspec
+
+from etl.adapters._blocks import plain
+from etl.adapters._claude_text import content_of, is_harness_line, says, text_of
+from etl.conversation import Record, StoredEvent
+from etl.times import instant
+
+SPEAKERS = frozenset({"user", "assistant"})
+HARNESS = frozenset({"system", "attachment", "progress"})
+DETACHED = frozenset(
+    {
+        "summary", "custom-title", "ai-title", "agent-name", "agent-setting", "last-prompt", "tag", "pr-link",
+        "frame-link", "result", "content-replacement",
+    }
+)  # fmt: skip
+"""Types without a place in the chain whose text or links are kept with the row."""
+QUEUE = "queue-operation"
+WRAPPER = "loglines"
+_OUTPUT_PROGRESS = frozenset({"bash_progress", "powershell_progress"})
+
+
+class Line(msgspec.Struct, gc=False, eq=False):
+    """One line of a session."""
+
+    value: dict[str, Any]
+    kind: str
+    """user, assistant, system, attachment, progress, queue-operation, or detached."""
+    record: Record
+    uri: str
+    place: tuple[int, int]
+    """Where it lies in its file: offset of its record, number within the record."""
+    at: int | None = None
+    """Microseconds since the epoch."""
+    uuid: str | None = None
+    parents: tuple[str, ...] = ()
+    """Ids of the line before it in the chain, as its versions name them."""
+    thread: str = ""
+    """The sub-agent it belongs to; empty for the main thread."""
+    nested: bool = False
+    """True where it was read out of a progress line."""
+    versions: tuple[Record, ...] = ()
+    """Records of the other versions of this line."""
+    person: bool = False
+    """True for a user line in which a person says something."""
+    message_id: str | None = None
+    """Of an assistant line: the id of the model's response that it is a part of."""
+    up: Line | None = None
+    """The line before it, as found."""
+    dangling: bool = False
+    """True where the line before it is named but not there."""
+
+
+def kind_of(value: dict[str, Any]) -> str:
+    """What sort of line it is; empty where it is none that carries anything.
+
+    The type decides, and where it is missing or new, what the line carries: a message is never passed over.
+    """
+    kind = value.get("type")
+    if isinstance(kind, str):
+        if kind in SPEAKERS or kind in HARNESS or kind == QUEUE:
+            return kind
+        if kind in DETACHED and not isinstance(value.get("message"), dict):
+            return "detached"
+        if kind in ("compact_boundary", "microcompact_boundary"):
+            return "system"
+    message = value.get("message")
+    if isinstance(message, dict) and (message.get("content") or message.get("role") in SPEAKERS):
+        return "assistant" if message.get("role") == "assistant" else "user"
+    if not isinstance(kind, str):
+        return ""
+    if text_of(value, "uuid"):
+        return "system"
+    return "detached" if any(text_of(value, key) for key in ("content", "text", "prompt", "summary")) else ""
+
+
+def session_lines(events: Iterable[StoredEvent]) -> dict[str, list[Line]]:
+    """The lines of each session (conversation key), versions of one line merged."""
+    sessions: dict[str, list[Line]] = {}
+    for event in events:
+        sessions.setdefault(event.key, []).extend(_lines(event))
+    return {key: _merged(lines) for key, lines in sessions.items()}
+
+
+def _lines(event: StoredEvent) -> Iterator[Line]:
+    value = event.record.value
+    if not isinstance(value, dict):
+        return
+    offset = event.record.offset or 0
+    inside = value.get(WRAPPER)
+    if isinstance(inside, list):
+        for number, item in enumerate(inside):
+            if isinstance(item, dict):
+                yield _line(item, event, (offset, number), instant(item.get("timestamp")).micros)
+        return
+    at = event.at if event.at is not None else instant(value.get("timestamp")).micros
+    yield _line(value, event, (offset, 0), at)
+    if value.get("type") == "progress":
+        yield from _nested(value, event, offset, at)
+
+
+def _line(value: dict[str, Any], event: StoredEvent, place: tuple[int, int], at: int | None) -> Line:
+    line = Line(value, kind_of(value), event.record, event.source_uri, place, at, text_of(value, "uuid"))
+    parent = text_of(value, "parentUuid")
+    if parent:
+        line.parents = (parent,)
+    agent = text_of(value, "agentId")
+    side = value.get("isSidechain")
+    if side is True or (agent and not isinstance(side, bool)):
+        line.thread = agent or "?"
+    if line.kind == "assistant":
+        message = value.get("message")
+        line.message_id = text_of(message, "id") if isinstance(message, dict) else None
+    elif line.kind == "user":
+        line.person = not is_harness_line(value) and says(value)
+    return line
+
+
+def _nested(value: dict[str, Any], event: StoredEvent, offset: int, at: int | None) -> Iterator[Line]:
+    """The sub-agent's lines inside a progress line; its prompt where the line names one."""
+    data = value.get("data")
+    if not isinstance(data, dict):
+        return
+    thread = text_of(data, "agentId") or text_of(value, "parentToolUseID") or "?"
+    found = data.get("message")
+    inside = [found] if isinstance(found, dict) else data.get("normalizedMessages")
+    number = 0
+    prompt = text_of(data, "prompt")
+    items: list[Any] = list(inside) if isinstance(inside, list) else []
+    if prompt:
+        items.insert(0, {"type": "user", "message": {"role": "user", "content": prompt}})
+    for item in items:
+        if isinstance(item, dict) and isinstance(item.get("message"), dict):
+            number += 1
+            when = instant(item.get("timestamp")).micros
+            line = _line(item, event, (offset, number), at if when is None else when)
+            line.thread, line.nested = thread, True
+            if line.kind in SPEAKERS:
+                yield line
+
+
+def _merged(lines: list[Line]) -> list[Line]:
+    """One line for each that was written several times; lines that only share an id stay apart."""
+    by_uuid: dict[str, list[Line]] = {}
+    for line in lines:
+        if line.uuid is not None:
+            by_uuid.setdefault(line.uuid, []).append(line)
+    if len(by_uuid) == sum(1 for line in lines if line.uuid is not None):
+        return lines
+    gone: set[int] = set()
+    for group in by_uuid.values():
+        if len(group) > 1:
+            _merge(group, gone)
+    return [line for line in lines if id(line) not in gone]
+
+
+def _merge(group: list[Line], gone: set[int]) -> None:
+    keyed = sorted(
+        group, key=lambda line: (not line.nested, line.at or 0, len(content_text(line)), canonical(line.value))
+    )
+    kept: list[Line] = []
+    for line in keyed:
+        earlier = next((one for one in kept if _grew(one, line)), None)
+        if earlier is None:
+            kept.append(line)
+            continue
+        kept[kept.index(earlier)] = line
+        line.parents = tuple(dict.fromkeys((*earlier.parents, *line.parents)))
+        line.versions = (*earlier.versions, earlier.record)
+        gone.add(id(earlier))
+
+
+def _grew(one: Line, other: Line) -> bool:
+    """Whether the second is the first written again, with the same or more content."""
+    return (
+        one.kind == other.kind
+        and one.thread == other.thread
+        and one.message_id == other.message_id
+        and content_text(other).startswith(content_text(one))
+    )
+
+
+def content_text(line: Line) -> str:
+    """All that a line carries, as text in which a later version begins with the earlier one."""
+    content = content_of(line.value)
+    if not isinstance(content, list):
+        return plain(content) if content is not None else canonical(line.value.get("attachment"))
+    pieces = []
+    for block in content:
+        text = block.get("text", block.get("thinking")) if isinstance(block, dict) else block
+        pieces.append(text if isinstance(text, str) else canonical(block))
+    return "\x1f".join(pieces)
+
+
+def canonical(value: Any) -> str:
+    """JSON text that is the same for equal values."""
+    return _ENCODER.encode(value).decode()
+
+
+_ENCODER = msgspec.json.Encoder(order="deterministic")
+
+
+def chain_only(value: dict[str, Any]) -> dict[str, Any] | None:
+    """What is kept of a progress line that shows no sub-agent: its place in the chain; None for any other line."""
+    if value.get("type") != "progress":
+        return None
+    data = value.get("data")
+    if isinstance(data, dict) and (isinstance(data.get("message"), dict) or data.get("normalizedMessages")):
+        return None
+    kept: dict[str, Any] = {key: value[key] for key in _CHAIN if key in value}
+    if isinstance(data, dict):
+        kept["data"] = {"type": data["type"]} if data.get("type") in _OUTPUT_PROGRESS else data
+    return kept
+
+
+_CHAIN = (
+    "type",
+    "uuid",
+    "parentUuid",
+    "sessionId",
+    "timestamp",
+    "isSidechain",
+    "agentId",
+    "toolUseID",
+    "parentToolUseID",
+)
