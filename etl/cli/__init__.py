@@ -84,7 +84,7 @@ def run(args: Sequence[str]) -> int:
         click.echo(error.format_message(), err=True)
         return WRONG_USAGE
     except click.ClickException as error:
-        return _fail(args, WRONG_USAGE, "UsageError", _one_line(error.format_message()) + _hint(error))
+        return _fail(args, WRONG_USAGE, "UsageError", error.format_message().rstrip(".") + _hint(error))
     except UsageError as error:
         return _fail(args, WRONG_USAGE, "UsageError", str(error))
     except EtlError as error:

@@ -12,9 +12,15 @@ Command = TypeVar("Command", bound=Callable[..., Any])
 
 
 class FormatName(click.ParamType[str]):
-    """The name of an adapter. Checked by the library, which knows them; completed here, without loading them before."""
+    """The name of an adapter; they are loaded when one is given or completed."""
 
     name = "format"
+
+    def convert(self, value: str, param: click.Parameter | None, ctx: click.Context | None) -> str:
+        """The name itself; UsageError lists those there are."""
+        from etl.adapter import adapter_named
+
+        return adapter_named(value).name
 
     def shell_complete(self, ctx: click.Context, param: click.Parameter, incomplete: str) -> list[CompletionItem]:
         """Names that begin with what is typed so far."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Iterable, Sequence
 from decimal import Decimal
 from itertools import islice
@@ -31,12 +32,20 @@ class Shown(NamedTuple):
 
 
 def console(*, stderr: bool = False) -> Console:
-    """Stdout (or stderr) for tables and text; without colour and wrapping where it is not a terminal."""
-    plain = Console(stderr=stderr, highlight=False, markup=False, emoji=False)
-    return (
-        plain
-        if plain.is_terminal
-        else Console(stderr=stderr, highlight=False, markup=False, emoji=False, width=PIPE_WIDTH, no_color=True)
+    """Stdout (or stderr) for tables and text; without colour and line ends of its own where it is no terminal.
+
+    Asks the stream itself: an environment that forces colours makes no terminal of a pipe.
+    """
+    if (sys.stderr if stderr else sys.stdout).isatty():
+        return Console(stderr=stderr, highlight=False, markup=False, emoji=False)
+    return Console(
+        stderr=stderr,
+        highlight=False,
+        markup=False,
+        emoji=False,
+        width=PIPE_WIDTH,
+        color_system=None,
+        force_terminal=False,
     )
 
 

@@ -11,7 +11,7 @@ from etl.cli.prompt import Prompt, history_file
 from etl.errors import UsageError
 
 
-@pytest.fixture
+@pytest.fixture(scope="module")
 def prompt(sample_lake):
     return Prompt(str(sample_lake))
 

@@ -1,0 +1,287 @@
+"""Every command, run in this process: what it prints, its one JSON object, its exit code."""
+
+import json
+import shutil
+
+import click
+import pytest
+
+from etl.cli import cli, run
+from etl.cli.exits import DONE, DONE_WITH_FAILURES, FAILED, WRONG_USAGE
+
+GOOD = '{"messages": [{"role": "user", "content": "hi"}, {"role": "assistant", "content": "hello"}]}\n'
+
+
+@pytest.fixture
+def etl(capsys, monkeypatch):
+    """Runs a command line; gives its exit code, stdout and stderr."""
+    monkeypatch.delenv("ETL_LAKE", raising=False)
+    monkeypatch.delenv("ETL_DEBUG", raising=False)
+
+    def runs(*args):
+        code = run([str(arg) for arg in args])
+        out, err = capsys.readouterr()
+        return code, out, err
+
+    return runs
+
+
+@pytest.fixture
+def logs(tmp_path):
+    """A folder with one good file."""
+    folder = tmp_path / "logs"
+    folder.mkdir()
+    (folder / "good.jsonl").write_text(GOOD)
+    return folder
+
+
+@pytest.mark.parametrize("name", list(cli.commands))
+def test_every_command_explains_itself(etl, name):
+    code, out, _err = etl(name, "--help")
+    assert code == DONE
+    command = cli.commands[name]
+    assert command.get_short_help_str(limit=200).endswith(".")
+    assert "--json" in out
+    for parameter in command.params:
+        assert isinstance(parameter, click.Argument) or parameter.help, f"{name} {parameter.name} has no help"
+
+
+def test_ingest_prints_the_object_of_the_contract(etl, logs, tmp_path):
+    (logs / "torn.jsonl").write_text(GOOD + GOOD[:30])
+    code, out, err = etl("ingest", logs, "--lake", tmp_path / "lake", "--json")
+    assert (code, err) == (DONE, "")
+    told = json.loads(out)
+    assert list(told) == [
+        "batch_id", "files", "records_in", "records_used", "rows", "rejects", "ignored", "by_adapter", "seconds",
+        "bytes_read",
+    ]  # fmt: skip
+    assert told["files"] == {"seen": 2, "new": 2, "grown": 0, "unchanged": 0, "skipped": 0, "failed": 0}
+    assert list(told["rows"]) == ["added", "replaced", "removed", "unchanged"]
+    assert told["rejects"] == {"torn_tail": 1}
+
+
+def test_ingest_tells_people_what_came_in_and_what_did_not(etl, logs, tmp_path):
+    (logs / "torn.jsonl").write_text(GOOD + GOOD[:30])
+    (logs / "pointer.jsonl").write_text("version https://git-lfs.github.com/spec/v1\noid sha256:0\nsize 1\n")
+    (logs / "notes.md").write_text("# notes\n")
+    code, out, err = etl("ingest", logs, "--lake", tmp_path / "lake")
+    assert (code, err) == (DONE_WITH_FAILURES, "")
+    assert "4 seen: 2 new, 0 grown, 0 unchanged, 1 skipped, 1 failed" in out
+    assert f"rejected 1 for torn_tail, first at {logs / 'torn.jsonl'}:2" in out
+    assert "pointer.jsonl: a Git LFS pointer" in out
+    assert f"→ etl sources --state failed --lake {tmp_path / 'lake'}" in out
+
+
+def test_a_dry_run_writes_nothing(etl, logs, tmp_path):
+    code, out, _err = etl("ingest", logs, "--lake", tmp_path / "lake", "--dry-run")
+    assert code == DONE
+    assert out.startswith("Dry run, nothing written")
+    code, out, _err = etl("ingest", logs, "--lake", tmp_path / "lake", "--json")
+    assert json.loads(out)["rows"]["added"] == 1
+
+
+@pytest.mark.parametrize(("arguments", "code"), [((), DONE), (("--fail-on-reject",), DONE_WITH_FAILURES)])
+def test_a_reject_fails_the_run_only_where_asked(etl, logs, tmp_path, arguments, code):
+    (logs / "good.jsonl").write_text(GOOD + "{\n" + GOOD)
+    assert etl("ingest", logs, "--lake", tmp_path / "lake", *arguments)[0] == code
+
+
+def test_the_options_of_ingest_arrive(etl, logs, tmp_path):
+    (logs / "left-out.jsonl").write_text(GOOD)
+    lake = tmp_path / "lake"
+    code, out, _err = etl(
+        "ingest", logs, "--lake", lake, "--source", "prod", "--format", "openai_messages", "--exclude", "left-*",
+        "--redact", "none", "--workers", "2", "--json",
+    )  # fmt: skip
+    assert code == DONE
+    assert json.loads(out)["files"]["seen"] == 1
+    code, out, _err = etl("sql", "SELECT source, adapter FROM rollouts", "--csv", "--lake", lake)
+    assert out == "source,adapter\nprod,openai_messages\n"
+    code, out, _err = etl("ingest", logs / "good.jsonl", "--lake", lake, "--source", "prod", "--reparse", "--json")
+    assert json.loads(out)["rows"]["added"] == 0
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["ingest"], "Missing argument 'PATH...' (see: etl ingest --help)"),
+        (["ingest", "nowhere/*.jsonl"], "no such file"),
+        (["ingest", ".", "--format", "nonsense"], "known formats: "),
+        (["ingest", ".", "--redact", "everything"], "--redact"),
+        (["ingest", ".", "--workers", "0"], "--workers"),
+        (["sql", "SELECT 1", "--nonsense"], "--nonsense"),
+        (["sql", "  "], "no SQL given"),
+        (["sql", "SELECT 1", "--csv", "--json"], "exclude each other"),
+        (["detect", "nowhere.json"], "does not exist"),
+        (["nonsense"], "nonsense"),
+    ],
+)
+def test_wrong_usage_is_one_line_and_exit_2(etl, monkeypatch, tmp_path, arguments, message):
+    monkeypatch.chdir(tmp_path)
+    code, _out, err = etl(*arguments)
+    assert code == WRONG_USAGE
+    assert message in err
+    assert err.count("\n") == 1
+    assert err.startswith("etl: ")
+
+
+@pytest.mark.parametrize(
+    ("query", "code"),
+    [
+        ("SELEC 1", WRONG_USAGE),
+        ("SELECT nope FROM rollouts", WRONG_USAGE),
+        ("SELECT prompt::INTEGER FROM rollouts", FAILED),
+    ],
+)
+def test_wrong_sql_is_wrong_usage_and_failing_sql_a_failure(etl, sample_lake, query, code):
+    got, out, err = etl("sql", query, "--lake", sample_lake)
+    assert (got, out, err.count("\n")) == (code, "", 1)
+
+
+@pytest.mark.parametrize(
+    "command", [["sql", "SELECT 1"], ["shell"], ["show", "r_0"], ["sources"], ["rejects"], ["verify"]]
+)
+def test_without_a_lake_nothing_is_made(etl, monkeypatch, tmp_path, command):
+    monkeypatch.chdir(tmp_path)
+    code, out, err = etl(*command, "--json")
+    assert code == FAILED
+    assert json.loads(out)["error"]["kind"] == "LakeError"
+    assert "etl ingest" in err
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_the_environment_names_the_lake(etl, monkeypatch, sample_lake):
+    monkeypatch.setenv("ETL_LAKE", str(sample_lake))
+    code, out, _err = etl("sql", "SELECT count(*) > 100 AS many FROM rollouts", "--json")
+    assert (code, json.loads(out)["rows"]) == (DONE, [{"many": True}])
+
+
+def test_sql_from_stdin(etl, monkeypatch, sample_lake, tmp_path):
+    script = tmp_path / "query.sql"
+    script.write_text("SELECT 'ü' AS x")
+    with script.open(encoding="utf-8") as opened:
+        monkeypatch.setattr("sys.stdin", opened)
+        assert etl("sql", "-", "--csv", "--lake", sample_lake)[1] == "x\nü\n"
+
+
+def test_show_reads_a_row_by_the_beginning_of_its_id(etl, sample_lake):
+    _code, out, _err = etl("sql", "SELECT min(rollout_id) AS id FROM rollouts", "--csv", "--lake", sample_lake)
+    rollout_id = out.split()[1]
+    code, out, _err = etl("show", rollout_id[:14], "--lake", sample_lake)
+    assert code == DONE
+    assert out.startswith(rollout_id)
+    assert "\x1b" not in out
+    code, out, _err = etl("show", rollout_id, "--lake", sample_lake, "--json")
+    assert json.loads(out)["rollout_id"] == rollout_id
+    code, _out, err = etl("show", "r_", "--lake", sample_lake)
+    assert code == WRONG_USAGE
+    assert "more than one" in err
+
+
+def test_formats_and_detect(etl, samples):
+    code, out, _err = etl("formats", "--json")
+    names = [known["name"] for known in json.loads(out)["formats"]]
+    assert code == DONE
+    assert {"openai_messages", "tau_bench"} <= set(names)
+    code, out, _err = etl("formats")
+    assert all(name in out for name in names)
+    code, out, _err = etl("detect", samples / "openai_messages" / "chat.jsonl", "--json")
+    told = json.loads(out)
+    assert (told["format"], next(iter(told["scores"]))) == ("openai_messages", "openai_messages")
+    code, out, _err = etl("detect", samples / "openai_messages" / "chat.jsonl")
+    assert "openai_messages" in out
+
+
+def test_detect_says_why_it_cannot_tell(etl, tmp_path):
+    file = tmp_path / "strange.jsonl"
+    file.write_text('{"prompt": "a", "b": 1}\n{"prompt": "c", "b": 2}\n')
+    code, _out, err = etl("detect", file)
+    assert code == FAILED
+    assert "--format" in err
+
+
+def test_sources_and_rejects_account_for_every_file_and_record(etl, sample_lake):
+    code, out, _err = etl("sources", "--lake", sample_lake, "--json")
+    files = json.loads(out)["sources"]
+    assert code == DONE
+    assert {file["state"] for file in files} >= {"done", "skipped"}
+    code, out, _err = etl("rejects", "--lake", sample_lake, "--json")
+    rejects = json.loads(out)["rejects"]
+    assert len(rejects) == sum(file["rejects"] for file in files)
+    code, out, _err = etl("rejects", "--lake", sample_lake, "--reason", "torn_tail")
+    assert out.count("torn_tail") >= 1
+    assert "not_json" not in out
+    code, out, err = etl("sources", "--lake", sample_lake, "--state", "failed")
+    assert (code, out, err) == (DONE, "", "no such files\n")
+
+
+def test_verify_exits_1_on_what_it_does_not_repair(etl, logs, tmp_path):
+    lake = tmp_path / "lake"
+    etl("ingest", logs, "--lake", lake)
+    assert etl("verify", "--lake", lake) == (DONE, "", "the lake is sound\n")
+    (data,) = lake.glob("rollouts/source=*/day=*/*.parquet")
+    shutil.copy(data, data.with_name("left-over.parquet"))
+    code, out, _err = etl("verify", "--lake", lake, "--json")
+    assert (code, json.loads(out)["sound"]) == (FAILED, False)
+    assert etl("verify", "--lake", lake, "--repair")[0] == DONE
+    data.unlink()
+    assert etl("verify", "--lake", lake, "--repair")[0] == FAILED
+
+
+def test_the_demo_answers_its_questions_and_spares_a_lake_in_use(etl, logs, tmp_path):
+    lake = tmp_path / "lake"
+    code, out, err = etl("demo", "--lake", lake)
+    assert (code, err) == (DONE, "")
+    assert "What could not be used" in out
+    assert f"--lake {lake}" in out
+    code, out, _err = etl("demo", "--lake", lake, "--json")
+    told = json.loads(out)
+    assert told["ingest"]["rows"]["added"] == 0
+    assert all(question["rows"] for question in told["questions"])
+    etl("ingest", logs, "--lake", lake)
+    code, _out, err = etl("demo", "--lake", lake)
+    assert code == WRONG_USAGE
+    assert "a lake of its own" in err
+
+
+@pytest.fixture
+def broken(monkeypatch):
+    """A command with a fault of ours in it."""
+
+    @click.command()
+    def boom():
+        raise ValueError("a\x1b[2J\nfault")
+
+    monkeypatch.setitem(cli.commands, "boom", boom)
+
+
+def test_a_fault_of_ours_is_one_line(etl, broken):
+    code, _out, err = etl("boom")
+    assert code == FAILED
+    assert err.count("\n") == 1
+    assert "a fault of etl" in err
+    assert "ETL_DEBUG=1" in err
+    assert "\x1b" not in err
+
+
+def test_debugging_shows_the_traceback(broken, monkeypatch):
+    monkeypatch.setenv("ETL_DEBUG", "1")
+    with pytest.raises(ValueError, match="fault"):
+        run(["boom"])
+
+
+@pytest.mark.parametrize(
+    ("words", "offered"),
+    [
+        ("etl ing", "plain,ingest"),
+        ("etl ingest --form", "plain,--format"),
+        ("etl ingest --format tau", "plain,tau_bench"),
+    ],
+)
+def test_the_shell_completes(monkeypatch, capsys, words, offered):
+    monkeypatch.setenv("_ETL_COMPLETE", "bash_complete")
+    monkeypatch.setenv("COMP_WORDS", words)
+    monkeypatch.setenv("COMP_CWORD", str(len(words.split()) - 1))
+    with pytest.raises(SystemExit):
+        run([])
+    assert offered in capsys.readouterr().out.splitlines()

@@ -1,0 +1,112 @@
+"""The command as a process of its own: what it loads, terminals, pipes, Ctrl-C."""
+
+import os
+import pty
+import select
+import signal
+import subprocess
+import sys
+import time
+
+import pytest
+
+from etl.lake import Lake
+from etl.query import run_sql
+
+ETL = [sys.executable, "-m", "etl"]
+HEAVY = {"deltalake", "duckdb", "polars", "prompt_toolkit", "pyarrow", "pydantic", "rich", "msgspec"}
+
+
+@pytest.fixture
+def environment(tmp_path):
+    """What a fresh shell has, and little else."""
+    kept = {name: os.environ[name] for name in ("PATH", "PYTHONPATH") if name in os.environ}
+    return {**kept, "HOME": str(tmp_path), "TERM": "xterm", "COLUMNS": "100", "LANG": "C.UTF-8"}
+
+
+@pytest.mark.parametrize("statement", ["import etl", "from etl.cli import run; run(['--help'])"])
+def test_importing_and_helping_load_nothing_heavy(statement, environment):
+    code = f"{statement}\nimport sys; print(*sys.modules, file=sys.stderr)"
+    done = subprocess.run([sys.executable, "-c", code], env=environment, capture_output=True, text=True, check=True)
+    assert HEAVY.isdisjoint(done.stderr.split())
+
+
+def test_a_closed_pipe_ends_it_without_a_word(sample_lake, environment):
+    endless = "SELECT * FROM range(10_000_000)"
+    with subprocess.Popen(
+        [*ETL, "sql", endless, "--csv", "--lake", str(sample_lake)],
+        env=environment,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+    ) as running:
+        assert running.stdout
+        assert running.stderr
+        assert running.stdout.readline() == b"range\n"
+        running.stdout.close()
+        assert running.stderr.read() == b""
+        assert running.wait(30) == 128 + signal.SIGPIPE
+
+
+def _on_a_terminal(arguments, environment, until, then):
+    """Run with stderr on a terminal; call `then` once `until` is there. Gives exit code, stdout, what the terminal saw."""
+    master, slave = pty.openpty()
+    with subprocess.Popen(arguments, env=environment, stdout=subprocess.PIPE, stderr=slave) as running:
+        os.close(slave)
+        seen = b""
+        ends = time.monotonic() + 60
+        while time.monotonic() < ends:
+            if not select.select([master], [], [], 1)[0]:
+                continue
+            try:
+                portion = os.read(master, 65536)
+            except OSError:  # Linux says so when the other end is closed
+                break
+            if not portion:
+                break
+            seen += portion
+            if until in seen:
+                until = b"\0never"
+                then(running)
+        assert running.stdout
+        out = running.stdout.read()
+        code = running.wait(30)
+    os.close(master)
+    return code, out.decode(), seen.decode()
+
+
+@pytest.fixture
+def big_log(tmp_path):
+    """A log that takes a second or two to read."""
+    line = '{"id": "c%d", "messages": [{"role": "user", "content": "%s"}, {"role": "assistant", "content": "yes"}]}\n'
+    folder = tmp_path / "logs"
+    folder.mkdir()
+    for number in range(8):
+        with (folder / f"{number}.jsonl").open("w") as file:
+            file.writelines(line % (number * 10_000 + row, f"question {row} " * 40) for row in range(4_000))
+    return folder
+
+
+def test_progress_shows_on_a_terminal_and_not_in_a_pipe(samples, environment, tmp_path):
+    command = [*ETL, "ingest", str(samples), "--json", "--lake"]
+    code, out, seen = _on_a_terminal([*command, str(tmp_path / "one")], environment, b"reading", lambda running: None)
+    assert code == 0
+    assert out.startswith('{"batch_id"')
+    assert "reading" in seen
+    piped = subprocess.run(
+        [*command, str(tmp_path / "two")], env={**environment, "FORCE_COLOR": "1"}, capture_output=True, check=True
+    )
+    assert piped.stderr == b""
+
+
+def test_ctrl_c_leaves_a_whole_lake(big_log, environment, tmp_path):
+    lake = tmp_path / "lake"
+    command = [*ETL, "ingest", str(big_log), "--lake", str(lake)]
+    code, out, seen = _on_a_terminal(
+        command, environment, b"reading", lambda running: running.send_signal(signal.SIGINT)
+    )
+    assert (code, out) == (130, "")
+    assert "interrupted; nothing half-written is visible" in seen
+    assert "Traceback" not in seen
+    subprocess.run(command, env=environment, stdout=subprocess.DEVNULL, check=True)
+    assert Lake.open(lake).verify() == []
+    assert list(run_sql(lake, "SELECT count(*) FROM rollouts").rows) == [(32_000,)]
