@@ -10,9 +10,8 @@ from etl.adapter import adapter_named
 from etl.conversation import Conversation, Ignored, StoredEvent
 from etl.decode import encode
 from etl.events import EventStore, Touched
-from etl.identity import Occurrences
 from etl.lake import Lake, StagedFile
-from etl.normalise import Refused, Stream, normalise
+from etl.normalise import FileMemory, Refused, Stream, normalise
 from etl.reading import Rejects, RowBuffer, Settings, Staging
 from etl.report import FileResult, Place
 
@@ -67,17 +66,17 @@ class _Family:
         keys = {event.key for event in family}
         self._made.conversations.setdefault(self._source, set()).update(keys)
         places = {id(event.record): event for event in family}
-        occurrences = Occurrences()
+        memory = FileMemory()
         for outcome in self._adapter.assemble(family):
             if isinstance(outcome, Ignored):
                 continue
             if isinstance(outcome, Conversation):
-                self._conversation(outcome, keys, places, occurrences)
+                self._conversation(outcome, keys, places, memory)
             else:
                 self._reject(places[id(outcome.record)], outcome.reason, outcome.message)
 
     def _conversation(
-        self, conversation: Conversation, keys: set[str], places: Mapping[int, StoredEvent], occurrences: Occurrences
+        self, conversation: Conversation, keys: set[str], places: Mapping[int, StoredEvent], memory: FileMemory
     ) -> None:
         events = [places[id(record)] for record in conversation.records if id(record) in places]
         first = events[0] if events else next(iter(places.values()))
@@ -85,7 +84,7 @@ class _Family:
             conversation.conversation_id = conversation.native_id if conversation.native_id in keys else first.key
         stream = Stream(self._source, self._adapter.name, self._adapter.version, first.source_uri)
         try:
-            row = normalise(conversation, stream, occurrences)
+            row = normalise(conversation, stream, memory)
         except Refused as refused:
             for event in events:
                 self._reject(event, refused.reason, str(refused))

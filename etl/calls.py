@@ -8,8 +8,12 @@ from __future__ import annotations
 
 from typing import Any, NamedTuple
 
+import msgspec
+
 from etl.conversation import Message, ToolCall
 from etl.decode import JsonError, decode, encode
+
+_plain = msgspec.json.Decoder()
 
 ERROR_TEXT = 1_000
 """Characters of a result kept as `steps.error`; the whole text is in the message."""
@@ -39,6 +43,11 @@ def arguments(value: Any, free_form: bool = False) -> Arguments:
         return Arguments("{}", encode(value), ("invalid_arguments",))
     if free_form:
         return Arguments(encode({"input": value}))
+    try:
+        if type(_plain.decode(value)) is dict:
+            return Arguments(value)
+    except (ValueError, RecursionError):
+        pass
     if not value.strip():
         return Arguments("{}", value)
     text = value

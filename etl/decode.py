@@ -19,7 +19,12 @@ MAX_DEPTH = 400
 DUPLICATES = "duplicate_keys"
 """Key under which an object keeps the earlier values of a key that occurs twice (the last one wins, as in every reader)."""
 
+_SHARED_LEAST, _SHARED_MOST, _SHARED_COUNT = 1_024, 1 << 16, 4
+"""Bytes of members that are worth sharing, and how many of a name are remembered."""
+
 _plain = msgspec.json.Decoder()
+_encode = msgspec.json.Encoder().encode
+_members = msgspec.json.Decoder(dict[str, msgspec.Raw])
 _SURROGATE = re.compile("[\ud800-\udfff]")
 
 
@@ -47,34 +52,70 @@ def decode(raw: bytes) -> Decoded:
     Decoded(value={'n': 18446744073709551617, 'f': '1e400'}, notes=('number_range',), mended=())
     """
     try:
-        value = _plain.decode(raw)
+        return Decoded(_checked(raw))
     except (ValueError, RecursionError):
         return _exact(raw)
+
+
+class RecordDecoder:
+    """Decodes the records of one file. Members that repeat from record to record (tool definitions, settings) are decoded once
+    and shared, so whoever gets a record must not change what lies in it."""
+
+    def __init__(self) -> None:
+        self._recent: dict[str, list[tuple[bytes, Any]]] = {}
+
+    def decode(self, raw: bytes) -> Decoded:
+        """As the function, faster."""
+        if raw[:1] != b"{" or len(raw) < _SHARED_LEAST:
+            return decode(raw)
+        try:
+            members = _members.decode(raw)
+            value = {name: self._member(name, bytes(text)) for name, text in members.items()}
+        except (ValueError, RecursionError):
+            return decode(raw)
+        # What is left of the text when its members are taken away must be exactly their names: else a name occurs twice.
+        left = len(raw.rstrip()) - sum(map(len, map(bytes, members.values()))) - sum(map(len, members))
+        count = len(members)
+        if left in (4 * count + 1, 6 * count):
+            return Decoded(value)
+        return decode(raw)
+
+    def _member(self, name: str, text: bytes) -> Any:
+        if len(text) < _SHARED_LEAST or len(text) > _SHARED_MOST:
+            return _checked(text)
+        recent = self._recent.setdefault(name, [])
+        for known, value in recent:
+            if known == text:
+                return value
+        value = _checked(text)
+        recent.insert(0, (text, value))
+        del recent[_SHARED_COUNT:]
+        return value
+
+
+def _checked(text: bytes) -> Any:
+    """A value whose text has neither duplicate keys nor too deep a nesting; ValueError sends it to the exact decoder.
+
+    A key that is lost takes its two quotes with it: what the value encodes to has as many quotes as the text, or else the exact
+    decoder has a look (it also does where a quote is spelt `\\u0022`).
+    """
+    value = _plain.decode(text)
     if type(value) is dict or type(value) is list:
-        keys = _count_keys(value)
-        if keys < 0:
-            raise JsonError(f"nested deeper than {MAX_DEPTH} levels", 0, True)
-        if raw.count(b'":') - raw.count(b'\\":') != keys:
-            return _exact(raw)
-    return Decoded(value)
+        if _encode(value).count(b'"') != text.count(b'"'):
+            raise ValueError
+        if text.count(b"{") + text.count(b"[") > MAX_DEPTH and _depth(value) > MAX_DEPTH:
+            raise ValueError
+    return value
 
 
-def _count_keys(value: Any) -> int:
-    """Keys of all objects in a decoded value; -1 where it is nested too deep."""
-    keys = 0
-    level = [value]
-    for _ in range(MAX_DEPTH):
-        below = []
-        for item in level:
-            if type(item) is dict:
-                keys += len(item)
-                below += [x for x in item.values() if type(x) is dict or type(x) is list]
-            else:
-                below += [x for x in item if type(x) is dict or type(x) is list]
-        if not below:
-            return keys
-        level = below
-    return -1
+def _depth(value: Any) -> int:
+    """How deep a decoded value is nested, counted up to MAX_DEPTH + 1."""
+    level, depth = [value], 0
+    while level and depth <= MAX_DEPTH:
+        level = [x for item in level for x in (item.values() if type(item) is dict else item)
+                 if type(x) is dict or type(x) is list]
+        depth += 1
+    return depth
 
 
 class _Notes:
@@ -154,7 +195,7 @@ def _exact(raw: bytes) -> Decoded:
         raise JsonError(f"nested deeper than {MAX_DEPTH} levels", 0, True) from None
     if text[end:].strip(" \t\r\n"):
         raise JsonError("more text after the value", len(text[:end].encode("utf-8", "surrogateescape")), True)
-    if isinstance(value, (dict, list)) and _count_keys(value) < 0:
+    if isinstance(value, (dict, list)) and _depth(value) > MAX_DEPTH:
         raise JsonError(f"nested deeper than {MAX_DEPTH} levels", 0, True)
     value = _mend(value, notes)
     return Decoded(value, tuple(sorted(notes.seen)), tuple(notes.mended))
@@ -176,4 +217,4 @@ def encode(value: Any) -> str:
     >>> encode({"a": [1, None, "é"]})
     '{"a":[1,null,"é"]}'
     """
-    return msgspec.json.encode(value).decode()
+    return _encode(value).decode()

@@ -13,7 +13,7 @@ from typing import NamedTuple, TypeAlias
 import msgspec
 
 from etl.conversation import Record
-from etl.decode import JsonError, decode
+from etl.decode import JsonError, RecordDecoder, decode
 
 BOM = b"\xef\xbb\xbf"
 _SPACE = b" \t\r\n\x00"
@@ -128,6 +128,7 @@ def _is_value(line: bytes) -> bool:
 
 
 def _lines(source: _Input, limits: Limits) -> Iterator[Framed]:
+    decoder = RecordDecoder()
     line, offset = source.line, source.offset
     pending: list[bytes] = [source.data[source.at :]]
     size = len(pending[0])
@@ -142,7 +143,7 @@ def _lines(source: _Input, limits: Limits) -> Iterator[Framed]:
                     if length > limits.record_bytes:
                         yield _too_long(raw[:1024], line, offset, length - 1, limits)
                     else:
-                        yield from _line(raw, line, offset, False)
+                        yield from _line(raw, line, offset, False, decoder)
                 line += 1
                 offset += length
             pending, size = [rest], len(rest)
@@ -155,7 +156,7 @@ def _lines(source: _Input, limits: Limits) -> Iterator[Framed]:
     if len(rest) > limits.record_bytes:
         yield _too_long(rest[:1024], line, offset, len(rest), limits)
     elif rest:
-        yield from _line(rest, line, offset, True)
+        yield from _line(rest, line, offset, True, decoder)
 
 
 def _too_long(head: bytes, line: int, offset: int, length: int, limits: Limits) -> Broken:
@@ -163,10 +164,10 @@ def _too_long(head: bytes, line: int, offset: int, length: int, limits: Limits) 
     return Broken("too_long", message, head, line, offset, length=length)
 
 
-def _line(raw: bytes, line: int, offset: int, last: bool) -> Iterator[Framed]:
+def _line(raw: bytes, line: int, offset: int, last: bool, decoder: RecordDecoder) -> Iterator[Framed]:
     """The record of one line, or what can be found again in a line that is not exactly one record."""
     try:
-        decoded = decode(raw)
+        decoded = decoder.decode(raw)
     except JsonError as error:
         yield from _recovered(raw, line, offset, last, error)
         return

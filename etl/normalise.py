@@ -6,6 +6,7 @@ This is where everything happens that an adapter must not get wrong. It works on
 from __future__ import annotations
 
 from collections.abc import Sequence
+from operator import attrgetter
 from typing import Any, NamedTuple
 
 import msgspec
@@ -15,10 +16,10 @@ from etl.coerce import Fitting
 from etl.conversation import Conversation, Identity, Message, Tokens
 from etl.decode import encode
 from etl.identity import Occurrences, digest, group_id, rollout_id, task_id
-from etl.row import InfoTuple, MessageTuple, Row, StepTuple
+from etl.row import CallTuple, InfoTuple, MessageTuple, Row, StepTuple
 from etl.schema import UNKNOWN_DAY
 from etl.times import day_of
-from etl.tools import definitions
+from etl.tools import Definitions
 
 ROLES = frozenset({"system", "developer", "user", "assistant", "tool"})
 _TRUNCATED = frozenset({"length", "max_tokens", "max_output_tokens", "MAX_TOKENS", "incomplete"})
@@ -44,6 +45,25 @@ class Stream(NamedTuple):
     origin: str = "traffic"
 
 
+class FileMemory:
+    """What the rows of one file have in common: how often a record occurred, tool definitions, and preambles already hashed."""
+
+    def __init__(self) -> None:
+        self.occurrences = Occurrences()
+        self.tools = Definitions()
+        self._preambles: list[tuple[str, str | None, str]] = []
+
+    def preamble(self, instructions: str, tools: str | None) -> str:
+        """The digest of a system prompt with the tools."""
+        for known in self._preambles:
+            if known[1] is tools and known[0] == instructions:
+                return known[2]
+        name = digest(_pack((instructions, tools)))
+        self._preambles.insert(0, (instructions, tools, name))
+        del self._preambles[4:]
+        return name
+
+
 class _Transcript:
     """Messages, their info and their calls, while they are put together."""
 
@@ -59,62 +79,66 @@ class _Transcript:
 
     def add(self, message: Message) -> None:
         index, fitting = len(self.messages), self.fitting
-        role = message.role
-        if role not in ROLES:
-            raise Refused("unknown_role", f"message {index} has the unknown role {role!r}")
-        extra, calls, tool_call_id = message.extra, None, None
-        at = None
+        role, content, reasoning, extra = message.role, message.content, message.reasoning, message.extra
+        calls, tool_call_id, at = None, None, None
         if message.at is not None:
             at = fitting.at(f"messages.{index}.at", message.at)
             if at is not None:
                 self.ats.append(at)
-        content = message.content
         if message.calls:
-            calls, renamed, spoken = [], {}, []
-            for call in message.calls:
-                step, logged = self.pairing.call(call, index, at if call.at is None else fitting.at("calls.at", call.at))
-                calls.append((step.call_id, step.name, step.arguments))
-                spoken.append((step.name, step.arguments))
-                if logged:
-                    renamed[step.call_id] = logged
-            if renamed:
-                extra = {**(extra or {}), "logged_call_ids": renamed}
-            self.canonical.append((role, content, message.reasoning, spoken))
+            calls, extra = self._call(message, index, at)
         elif role == "tool":
-            answered = self.pairing.result(message, index)
-            if answered is None:
-                if message.call_id:
-                    extra = {**(extra or {}), "tool_call_id": message.call_id}
-            else:
-                tool_call_id = answered.call_id
-                if message.call_id and message.call_id != tool_call_id:
-                    extra = {**(extra or {}), "logged_tool_call_id": message.call_id}
-            self.canonical.append((role, content, -1 if answered is None else answered.message_index))
+            tool_call_id, extra = self._answer(message, index)
         else:
-            self.canonical.append((role, content, message.reasoning))
-        self.messages.append(MessageTuple(role, content, message.reasoning, calls, tool_call_id, message.name))
-        tokens = message.input_tokens is not None or message.output_tokens is not None
-        self.info.append(
-            InfoTuple(
-                message.id,
-                at,
-                message.model,
-                message.finish_reason,
-                fitting.whole(f"messages.{index}.input_tokens", message.input_tokens) if tokens else None,
-                fitting.whole(f"messages.{index}.output_tokens", message.output_tokens) if tokens else None,
-                message.inherited,
-                message.synthetic,
-                encode(message.parts) if message.parts else None,
-                encode(extra) if extra else None,
-            )
-        )
+            if role not in ROLES:
+                raise Refused("unknown_role", f"message {index} has the unknown role {role!r}")
+            self.canonical.append((role, content, reasoning))
+        self.messages.append(MessageTuple(role, content, reasoning, calls, tool_call_id, message.name))
+        self.info.append(self._info(message, index, at, extra))
+
+    def _call(self, message: Message, index: int, at: int | None) -> tuple[list[CallTuple], dict[str, Any] | None]:
+        """The calls of a message, and its extra, with the ids that had to be changed."""
+        if message.role not in ROLES:
+            raise Refused("unknown_role", f"message {index} has the unknown role {message.role!r}")
+        calls, renamed, spoken = [], {}, []
+        for call in message.calls or ():
+            step, logged = self.pairing.call(call, index, at if call.at is None else self.fitting.at("calls.at", call.at))
+            calls.append((step.call_id, step.name, step.arguments))
+            spoken.append((step.name, step.arguments))
+            if logged:
+                renamed[step.call_id] = logged
+        self.canonical.append((message.role, message.content, message.reasoning, spoken))
+        return calls, {**(message.extra or {}), "logged_call_ids": renamed} if renamed else message.extra
+
+    def _answer(self, message: Message, index: int) -> tuple[str | None, dict[str, Any] | None]:
+        """The id of the call that a tool message answers, and its extra, with the id as logged where that is another."""
+        answered = self.pairing.result(message, index)
+        self.canonical.append((message.role, message.content, -1 if answered is None else answered.message_index))
+        logged = message.call_id
+        if answered is None:
+            return None, {**(message.extra or {}), "tool_call_id": logged} if logged else message.extra
+        if logged and logged != answered.call_id:
+            return answered.call_id, {**(message.extra or {}), "logged_tool_call_id": logged}
+        return answered.call_id, message.extra
+
+    def _info(self, message: Message, index: int, at: int | None, extra: dict[str, Any] | None) -> InfoTuple:
+        read, written = message.input_tokens, message.output_tokens
+        if read is not None:
+            read = self.fitting.whole(f"messages.{index}.input_tokens", read)
+        if written is not None:
+            written = self.fitting.whole(f"messages.{index}.output_tokens", written)
+        parts = message.parts
+        return InfoTuple(
+            message.id, at, message.model, message.finish_reason, read, written, message.inherited, message.synthetic,
+            encode(parts) if parts else None, encode(extra) if extra else None,
+        )  # fmt: skip
 
     def mend(self, mended: Sequence[tuple[str, str]]) -> None:
         """Keep the escapes of mended strings with the messages that hold them."""
         for index, message in enumerate(self.messages):
             texts = [message.content, message.reasoning_content or ""]
             for call in message.tool_calls or ():
-                texts += [call[1], call[2], msgspec.json.decode(call[2], type=msgspec.Raw) and _plain_text(call[2])]
+                texts += [call[1], _plain_text(call[2])]
             found = [escape for text, escape in mended if any(text in place for place in texts)]
             if found:
                 info = self.info[index]
@@ -146,7 +170,7 @@ def identity_of(conversation: Conversation, occurrences: Occurrences) -> Identit
     return Identity(key, conversation.run, conversation.branch, conversation.attempt)
 
 
-def normalise(conversation: Conversation, stream: Stream, occurrences: Occurrences) -> Row:
+def normalise(conversation: Conversation, stream: Stream, file: FileMemory) -> Row:
     """The row of a conversation; Refused where it cannot be one."""
     if not conversation.messages and not conversation.flags:
         raise Refused("no_messages", "the conversation has no messages")
@@ -164,23 +188,24 @@ def normalise(conversation: Conversation, stream: Stream, occurrences: Occurrenc
             mended += record.mended
     if mended:
         transcript.mend(mended)
-    return _row(conversation, stream, identity_of(conversation, occurrences), transcript, flags, mended)
+    return _row(conversation, stream, file, transcript, flags, mended)
 
 
 def _row(
     conversation: Conversation,
     stream: Stream,
-    identity: Identity,
+    file: FileMemory,
     transcript: _Transcript,
     flags: set[str],
     mended: list[tuple[str, str]],
 ) -> Row:
     fitting, messages = transcript.fitting, conversation.messages
+    identity = identity_of(conversation, file.occurrences)
     steps = [_step(step) for step in transcript.pairing.steps]
     if transcript.pairing.close():
         flags.add("missing_result")
     started, ended = _span(conversation, transcript)
-    tools = definitions(conversation.tools)
+    tools = file.tools.text(conversation.tools) if conversation.tools else None
     extra = dict(conversation.extra) if conversation.extra else {}
     if tools is None and conversation.tools not in (None, [], ""):
         fitting.miss("tools", conversation.tools)
@@ -202,7 +227,7 @@ def _row(
     flags |= fitting.flags
     row = Row(
         rollout_id=rollout_id(stream.source, identity),
-        task_id=_task(conversation, messages, tools, prompt),
+        task_id=_task(conversation, file, tools, prompt),
         group_id=None if conversation.group is None else group_id(stream.source, conversation.group),
         sample_index=sample_index,
         origin=stream.origin,
@@ -256,12 +281,23 @@ def _row(
 
 
 def _row_hash(row: Row) -> str:
-    """Everything the row says, lineage aside; the transcript goes in whole, since its hash leaves ids and names out."""
-    said = [getattr(row, name) for name in row.__struct_fields__ if name not in _LINEAGE]
-    return digest(_pack(said))
+    """Everything the row says, lineage aside. The texts of the transcript are in `content_hash`; its ids and names are not."""
+    said = [value for name, value in zip(_NAMES, _values(row), strict=True) if name not in _HASHED_APART]
+    named = [
+        (index, message.tool_call_id, message.name, message.tool_calls and [call[0] for call in message.tool_calls])
+        for index, message in enumerate(row.messages)
+        if message.tool_calls or message.tool_call_id or message.name
+    ]
+    told = [(index, info) for index, info in enumerate(row.message_info) if info != _SAYS_NOTHING]
+    return digest(_pack((said, named, told)))
 
 
-_LINEAGE = frozenset({"source_uri", "source_line", "source_offset", "adapter_version", "row_hash"})
+_NAMES = Row.__struct_fields__
+_values = attrgetter(*_NAMES)
+_SAYS_NOTHING = InfoTuple(None, None, None, None, None, None, False, False, None, None)
+_HASHED_APART = frozenset({"source_uri", "source_line", "source_offset", "adapter_version", "row_hash", "messages",
+                           "message_info", "final_text"})
+"""Lineage, and what other hashed columns say already."""
 
 
 def _step(step: StepRow) -> StepTuple:
@@ -303,14 +339,14 @@ def _prompt(messages: list[Message]) -> str | None:
     return next((text for text in asked if text), asked[0] if asked else None)
 
 
-def _task(conversation: Conversation, messages: list[Message], tools: str | None, prompt: str | None) -> str | None:
-    instructions = "\n".join(m.content for m in messages[:2] if m.role in _INSTRUCTIONS)
+def _task(conversation: Conversation, file: FileMemory, tools: str | None, prompt: str | None) -> str | None:
+    if conversation.task is None and not (conversation.task_from_prompt and prompt):
+        return None
+    instructions = "\n".join(m.content for m in conversation.messages[:2] if m.role in _INSTRUCTIONS)
     if conversation.task is not None:
         namespace, native = conversation.task
-        return task_id(namespace or digest(instructions.encode("utf-8", "surrogatepass")), native)
-    if conversation.task_from_prompt and prompt:
-        return task_id("prompt", digest(_pack((instructions, tools, prompt))))
-    return None
+        return task_id(namespace or file.preamble(instructions, None), native)
+    return task_id("prompt", digest(_pack((file.preamble(instructions, tools), prompt))))
 
 
 def _usage(usage: Tokens | None, transcript: _Transcript, fitting: Fitting) -> tuple[int | float | None, ...] | None:

@@ -20,9 +20,9 @@ from etl.discover import FoundFile
 from etl.errors import SourceError
 from etl.events import EventBatch
 from etl.framing import Broken, Limits, frame
-from etl.identity import Occurrences, reject_id
+from etl.identity import reject_id
 from etl.lake import StagedFile, StagingWriter
-from etl.normalise import Refused, Stream, normalise
+from etl.normalise import FileMemory, Refused, Stream, normalise
 from etl.opening import Digest, blocks
 from etl.redact import Redactor
 from etl.report import FileResult, Place
@@ -31,7 +31,7 @@ from etl.schema import arrow_schema
 
 UNDETECTED = "unknown"
 """Source name of files that no adapter reads, where the user named none."""
-FLUSH_BYTES = 24 << 20
+FLUSH_BYTES = 6 << 20
 """Source bytes gathered in memory before their rows are redacted and written."""
 FLUSH_ROWS = 20_000
 
@@ -186,7 +186,7 @@ class _Parsing:
         self._result = result
         self._digest = digest
         self._stream = Stream(result.source, adapter.name, adapter.version, file.uri)
-        self._occurrences = Occurrences()
+        self._memory = FileMemory()
         self._events = EventBatch(
             source=result.source, adapter=adapter.name, uri=file.uri, batch_id=reader.settings.batch_id
         )
@@ -255,7 +255,7 @@ class _Parsing:
     def _conversation(self, conversation: Conversation) -> None:
         result = self._result
         try:
-            row = normalise(conversation, self._stream, self._occurrences)
+            row = normalise(conversation, self._stream, self._memory)
         except Refused as refused:
             for record in conversation.records:
                 self._reject(record, refused.reason, str(refused))

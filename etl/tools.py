@@ -26,6 +26,24 @@ def definitions(value: Any) -> str | None:
     return encode([_function(tool) for tool in value])
 
 
+class Definitions:
+    """`definitions`, remembering what it was last given: records of one file share their tools (`decode.RecordDecoder`)."""
+
+    def __init__(self) -> None:
+        self._known: dict[int, tuple[Any, str | None]] = {}
+
+    def text(self, value: Any) -> str | None:
+        """The definitions as a JSON array, or None."""
+        known = self._known.get(id(value))
+        if known is not None and known[0] is value:
+            return known[1]
+        text = definitions(value)
+        if len(self._known) >= 16:
+            self._known.clear()
+        self._known[id(value)] = (value, text)
+        return text
+
+
 def _function(tool: Any) -> Any:
     if isinstance(tool, str):
         try:

@@ -33,7 +33,6 @@ _OTHERS = frozenset({"traj", "simulations", "resourceSpans", "resourceLogs", "re
                      "choices", "call_type", "sessionId", "schema_version", "trajectory_format", "mapping", "chosen",
                      "rejected", "chat_messages", "trajectory"})
 """Top-level keys of richer formats that hold messages too: their own adapters read them."""
-_MESSAGE_KEYS = frozenset({"role", "content", "tool_calls", "function_call", "tool_call_id", "name", "id", *_REASONING})
 
 
 class OpenAIMessages(Adapter):
@@ -248,96 +247,110 @@ def _messages(item: Any) -> list[Message] | str:
         item = _parsed(item)
     if type(item) is not dict:
         return "bad_message"
-    role = item.get("role")
-    role = _ROLES.get(role) if type(role) is str else None
+    logged = item.get("role")
+    role = _ROLES.get(logged) if type(logged) is str else None
     if role is None:
         return "unknown_role"
-    content = item.get("content")
-    if type(content) is str and len(item) == 2:
-        return [Message(role, content)] if item["role"] == role else [Message(role, content, extra={"role": item["role"]})]
-    return _rich(item, role)
-
-
-def _rich(item: dict[str, Any], role: str) -> list[Message]:
-    content = item.get("content")
     message = Message(role)
-    extra = {key: value for key, value in item.items() if key not in _MESSAGE_KEYS and value is not None}
-    if item["role"] != role:
-        extra["role"] = item["role"]
+    others: dict[str, Any] = {}
+    for key, value in item.items():
+        if key == "content" and (type(value) is str or value is None):
+            message.content = value or ""
+        elif key == "tool_calls" and type(value) is list:
+            if value:
+                _calls(value, message, others)
+        elif key == "tool_call_id" and type(value) is str and role == "tool":
+            message.call_id = value
+        elif key == "name" and type(value) is str:
+            message.name = value or None
+        elif key == "role":
+            if logged != role:
+                others["role"] = logged
+        elif value is not None:
+            others[key] = value
+    return _rich(others, message) if others else [message]
+
+
+def _rich(rest: dict[str, Any], message: Message) -> list[Message]:
+    """A message with more than role, text, calls and ids: `rest` holds its other keys, and keeps what no field takes."""
     results: list[Message] = []
-    if type(content) is str:
-        message.content = content
-    elif content is not None:
-        _content(content, role, message, results, extra)
-    _reasoning(item, message, extra)
-    _calls(item, message, extra)
-    refusal = item.get("refusal")
+    if "content" in rest:
+        _content(rest.pop("content"), message, results, rest)
+    _reasoning(rest, message)
+    if "tool_calls" in rest and not message.calls:
+        listed = rest.pop("tool_calls")
+        _calls(_parsed(listed) if type(listed) is str and _parsed(listed) else listed, message, rest)
+    legacy = rest.get("function_call")
+    if type(legacy) is dict and type(legacy.get("name")) is str:
+        message.calls = [*(message.calls or ()), ToolCall(legacy["name"], legacy.get("arguments"))]
+        del rest["function_call"]
+    refusal = rest.get("refusal")
     if type(refusal) is str and refusal and not message.content:
         message.content = refusal
-        extra["refusal"] = True
+        rest["refusal"] = True
     for key in _AT:
-        if type(extra.get(key)) in (str, int, float):
-            message.at = extra.pop(key)
+        if type(rest.get(key)) in (str, int, float):
+            message.at = rest.pop(key)
             break
-    message.id = identifier(item.get("id"))
-    message.name = identifier(item.get("name"))
-    if message.name is None and item.get("name") not in (None, ""):
-        extra["name"] = item["name"]
-    if role == "tool":
-        _result(item, message, extra)
-    elif item.get("tool_call_id") is not None:
-        extra["tool_call_id"] = item["tool_call_id"]
-    if type(extra.get("model")) is str:
-        message.model = extra.pop("model")
-    if type(extra.get("finish_reason")) is str:
-        message.finish_reason = extra.pop("finish_reason")
-    usage = tokens(extra.get("usage")) if "usage" in extra else None
+    message.id = _take_text(rest, ("id",))
+    if message.role == "tool":
+        _result(rest, message)
+    if type(rest.get("model")) is str:
+        message.model = rest.pop("model")
+    if type(rest.get("finish_reason")) is str:
+        message.finish_reason = rest.pop("finish_reason")
+    usage = tokens(rest.get("usage")) if "usage" in rest else None
     if usage is not None:
         message.input_tokens, message.output_tokens = usage.input_tokens, usage.output_tokens
-    message.extra = extra or None
+    message.extra = rest or None
     if results and not (message.content or message.parts or message.calls or message.reasoning):
         return results
     return [*results, message]
 
 
-def _content(content: Any, role: str, message: Message, results: list[Message], extra: dict[str, Any]) -> None:
+def _content(content: Any, message: Message, results: list[Message], rest: dict[str, Any]) -> None:
     """Content that is no string: blocks, or a bare value (its text is its JSON)."""
     blocks = read(content)
     message.content, message.reasoning, message.parts = blocks.text, blocks.reasoning, blocks.parts
-    message.calls = blocks.calls
+    message.calls = blocks.calls or message.calls
     if not isinstance(content, (list, dict)) or (isinstance(content, dict) and not blocks.text):
-        extra["content"] = content
+        rest["content"] = content
     if isinstance(content, dict) and not (blocks.text or blocks.parts or blocks.calls or blocks.results):
         message.content = plain(content)
     if blocks.rest:
-        extra["blocks"] = blocks.rest
+        rest["blocks"] = blocks.rest
     for found in blocks.results or ():
-        if role == "tool" and len(blocks.results or ()) == 1 and not message.content:
-            message.content, message.failed, message.call_id = found.text, found.failed, found.call_id
+        if message.role == "tool" and len(blocks.results or ()) == 1 and not message.content:
+            message.content, message.failed = found.text, found.failed
+            message.call_id = message.call_id or found.call_id
             message.parts = [*(message.parts or ()), *(found.parts or ())] or None
         else:
             results.append(Message("tool", found.text, call_id=found.call_id, name=found.name, parts=found.parts,
                                    failed=found.failed, extra=found.rest))
 
 
-def _reasoning(item: dict[str, Any], message: Message, extra: dict[str, Any]) -> None:
+def _reasoning(rest: dict[str, Any], message: Message) -> None:
     for key in _REASONING:
-        found = item.get(key)
-        if type(found) is str and found and message.reasoning is None:
-            message.reasoning = found
-        elif found not in (None, "", message.reasoning):
-            extra[key] = found
+        found = rest.get(key)
+        if type(found) is str and (message.reasoning is None or found in ("", message.reasoning)):
+            message.reasoning = found or message.reasoning
+            del rest[key]
 
 
-def _calls(item: dict[str, Any], message: Message, extra: dict[str, Any]) -> None:
-    listed = item.get("tool_calls")
-    if type(listed) is str:
-        listed = _parsed(listed) or listed
+def _calls(listed: Any, message: Message, rest: dict[str, Any]) -> None:
+    """Calls in every spelling: objects or their JSON text, nested or flat; what is none stays in `rest`."""
     made: list[ToolCall] = []
     unread: list[Any] = []
     more: list[Any] = []
-    for logged in listed if type(listed) is list else [] if listed is None or listed == {} else [listed]:
+    for logged in listed if type(listed) is list else [] if listed == {} else [listed]:
         entry = _parsed(logged) if type(logged) is str else logged
+        if type(entry) is dict and len(entry) == 3 and entry.get("type") == "function":
+            function, call_id = entry.get("function"), entry.get("id")
+            if type(function) is dict and len(function) == 2 and type(call_id) is str and call_id:
+                name = function.get("name")
+                if type(name) is str and "arguments" in function:
+                    made.append(ToolCall(name, function["arguments"], call_id))
+                    continue
         found = _call(entry)
         if found is None:
             unread.append(logged)
@@ -346,17 +359,12 @@ def _calls(item: dict[str, Any], message: Message, extra: dict[str, Any]) -> Non
         left = unheld(entry, found)
         if left:
             more.append(left)
-    legacy = item.get("function_call")
-    if type(legacy) is dict and type(legacy.get("name")) is str:
-        made.append(ToolCall(legacy["name"], legacy.get("arguments")))
-    elif legacy is not None:
-        extra["function_call"] = legacy
     if made:
-        message.calls = [*(message.calls or ()), *made]
+        message.calls = [*message.calls, *made] if message.calls else made
     if unread:
-        extra["tool_calls"] = unread
+        rest["tool_calls"] = unread
     if more:
-        extra["tool_call_keys"] = more
+        rest["tool_call_keys"] = more
 
 
 def _call(entry: Any) -> ToolCall | None:
@@ -368,20 +376,18 @@ def _call(entry: Any) -> ToolCall | None:
     return call(entry)
 
 
-def _result(item: dict[str, Any], message: Message, extra: dict[str, Any]) -> None:
+def _result(rest: dict[str, Any], message: Message) -> None:
     """What only a tool message has: the call it answers, and whether that failed."""
-    logged = item.get("tool_call_id")
-    message.call_id = identifier(logged) or message.call_id
-    if logged is not None and message.call_id is None:
-        extra["tool_call_id"] = logged
+    if message.call_id is None:
+        message.call_id = _take_text(rest, ("tool_call_id",))
     for key in ("is_error", "isError"):
-        if type(extra.get(key)) is bool:
-            message.failed = extra.pop(key)
-    if message.failed is None and extra.get("status") in ("error", "success"):
-        message.failed = extra["status"] == "error"
-    if message.failed is None and type(extra.get("error")) is str and extra["error"]:
+        if type(rest.get(key)) is bool:
+            message.failed = rest.pop(key)
+    if message.failed is None and rest.get("status") in ("error", "success"):
+        message.failed = rest["status"] == "error"
+    if message.failed is None and type(rest.get("error")) is str and rest["error"]:
         message.failed = True
     for key in ("duration_ms", "latency_ms"):
-        if type(extra.get(key)) in (int, float):
-            message.duration_ms = float(extra.pop(key))
+        if type(rest.get(key)) in (int, float):
+            message.duration_ms = float(rest.pop(key))
             break

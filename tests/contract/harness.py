@@ -17,7 +17,7 @@ from etl.adapter import Adapter, FileContext, adapters
 from etl.columns import rollouts_table
 from etl.conversation import Conversation, Fragment, Ignored, Outcome, Record, StoredEvent, Unusable
 from etl.framing import Broken, frame
-from etl.identity import Occurrences
+from etl.normalise import FileMemory
 from etl.normalise import Refused, Stream, normalise
 from etl.opening import blocks
 from etl.schema import Rollout
@@ -83,7 +83,7 @@ def read(data: bytes, adapter: Adapter, uri: str = "/logs/file.json") -> Reading
         if isinstance(outcome, Ignored):
             ignored[outcome.rule] += outcome.n
     rows = []
-    occurrences, stream = Occurrences(), Stream("contract", adapter.name, adapter.version, uri)
+    occurrences, stream = FileMemory(), Stream("contract", adapter.name, adapter.version, uri)
     for outcome in [*outcomes, *_assembled(adapter, outcomes)]:
         if isinstance(outcome, Conversation):
             try:
