@@ -70,7 +70,8 @@ class _Indented:
     def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
         width = max(options.max_width - self._indent, _MIN_WIDTH)
         for line in self._text.wrap(console, width, overflow="fold"):
-            if line.plain:
+            line.rstrip()
+            if line:
                 yield Segment(" " * self._indent)
                 yield from line.render(console)
             yield Segment.line()
@@ -78,7 +79,8 @@ class _Indented:
 
 def _header(row: Mapping[str, Any], kin: Kin) -> Iterator[RenderableType]:
     """What is known of the row before anything is said in it."""
-    yield Text.assemble((harmless_line(row["rollout_id"]), "bold"), "  ", _word(row["status"]), *_reward(row))
+    title = Text.assemble((harmless_line(row["rollout_id"]), "bold"), "  ", _word(row["status"]), *_reward(row))
+    yield _Indented(title, 0)
     for label, value in _facts(row, kin):
         yield _Indented(Text.assemble((f"{label}  ", "dim"), harmless_line(value)), 2)
     if row["seeded"]:
@@ -125,7 +127,7 @@ def _facts(row: Mapping[str, Any], kin: Kin) -> Iterator[tuple[str, str]]:
 def _judgment(judgment: Mapping[str, Any]) -> Text:
     value = None if judgment["value"] is None else f"{judgment['value']:g}"
     said = _joined(value, judgment["label"], judgment["status"], judgment["reason"])
-    return Text.assemble((f"{judgment['kind']} ", "dim"), harmless_line(f"{judgment['name']}  {said}"))
+    return Text.assemble((f"{harmless_line(judgment['kind'])} ", "dim"), harmless_line(f"{judgment['name']}  {said}"))
 
 
 def _turn(
@@ -165,11 +167,12 @@ def _heading(
     role = message["role"]
     text = Text.assemble((role, _ROLES.get(role, "")), (f" #{index}", "dim"))
     if role == "tool":
-        text.append(f"  {harmless_line((answers or message).get('tool') or message['name'] or '')}", style="yellow")
+        tool = answers["tool"] if answers else message["name"]
+        text.append(f"  {harmless_line(tool)}" if tool else "", style="yellow")
         if answers is None:
             text.append("  answers no call", style="bold red")
         else:
-            text.append("  ").append_text(_outcome(answers))
+            text.append("  ").append_text(_outcome(answers, said=message["content"]))
     elif message["name"]:
         text.append(f"  {harmless_line(message['name'])}")
     marks = [mark for mark in ("inherited", "synthetic") if info[mark]]
@@ -186,7 +189,7 @@ def _call(step: Mapping[str, Any], number: str, *, full: bool) -> Iterator[Rende
     """A call; its result is a message of its own further down, so only what is wrong is said here."""
     line = Text.assemble((f"→ {number}", "dim"), (harmless_line(step["tool"]), "bold yellow"))
     if step["actor"] != "agent":
-        line.append(f"  by the {step['actor']}", style="blue")
+        line.append(f"  by the {harmless_line(step['actor'])}", style="blue")
     arguments = step["arguments"]
     inline = len(arguments) <= _INLINE_ARGUMENTS and step["raw_arguments"] is None
     if inline:
@@ -201,13 +204,13 @@ def _call(step: Mapping[str, Any], number: str, *, full: bool) -> Iterator[Rende
         yield _Indented(_with_note(_folded(_pretty(arguments), _FOLDS["arguments"], full=full), ""), 4)
 
 
-def _outcome(step: Mapping[str, Any]) -> Text:
-    """Status, condition, error and duration of a call."""
+def _outcome(step: Mapping[str, Any], said: str = "") -> Text:
+    """Status, condition, error (unless the result says it) and duration of a call."""
     missing = "no result was logged" if step["actor"] != "server" else "no result here: it ran at the provider"
     text = Text.assemble(_word(step["status"]) if step["status"] != "missing" else (missing, _STATUSES["missing"]))
     if step["condition"] and step["condition"] not in ("success", step["status"]):
-        text.append(f" {step['condition']}", style="red")
-    if step["error"]:
+        text.append(f" {harmless_line(step['condition'])}", style="red")
+    if step["error"] and step["error"] not in said:
         text.append(f" {harmless_line(step['error'])[:200]}", style="red")
     if step["duration_ms"] is not None:
         text.append(f" {step['duration_ms']:,.0f} ms", style="dim")
@@ -271,7 +274,7 @@ def _as_list(value: Any) -> list[Any]:
 
 
 def _word(status: str) -> tuple[str, str]:
-    return (status, _STATUSES.get(status, "yellow"))
+    return (harmless_line(status), _STATUSES.get(status, "yellow"))
 
 
 def _joined(*parts: str | None) -> str:
