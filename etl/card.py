@@ -1,13 +1,14 @@
 """The dataset card of a lake: a README.md that makes Hugging Face `datasets` read the folder as it is.
 
-The card names the data files (so that nothing of `_delta_log` is taken for one) and the features. Three columns of JSON
-text are declared `json`: a trainer then gets call arguments and tool definitions as objects, which chat templates need,
-while the file keeps the exact text.
+The card names the data files (so that nothing of `_delta_log` is taken for one) and the features. In its default
+configuration three columns of JSON text are declared `json`: a trainer then gets call arguments and tool definitions as
+objects, which chat templates need, while the files keep the exact text. The configuration `text` leaves them as they
+are: the JSON reader of `datasets` cannot hold integers beyond 64 bits, and raises.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Set
 
 import pyarrow as pa
 
@@ -16,7 +17,8 @@ from etl.schema import SCHEMA_VERSION, arrow_schema
 DATA_FILES = "rollouts/source=*/day=*/*.parquet"
 """The one pattern that matches data files and nothing else."""
 
-_AS_JSON = frozenset({"messages.tool_calls.function.arguments", "tools", "rewards"})
+_OBJECTS = frozenset({"messages.tool_calls.function.arguments", "tools", "rewards"})
+"""Columns of JSON text that the default configuration reads as objects."""
 
 _DTYPES: dict[pa.DataType, str] = {
     pa.string(): "string",
@@ -36,12 +38,14 @@ One row per conversation with an agent (schema `{SCHEMA_VERSION}`): what was ask
 what was finally said. Written by `rollout-etl`.
 
 ```python
-from datasets import load_dataset
+from datasets import load_dataset  # 4.7 or newer
 
-rows = load_dataset("path/to/this/folder", split="train")  # 4.7 or newer; arguments, tools, rewards are objects
+rows = load_dataset("path/to/this/folder", split="train")  # arguments, tools and rewards as objects
+rows = load_dataset("path/to/this/folder", "text", split="train")  # as the JSON text they were logged as
 ```
 
-Older versions of `datasets` do not know the type `json` of this card. They read the files alone, with JSON as text:
+The first raises `Value is too big!` where arguments hold an integer beyond 64 bits; the second reads every row.
+Versions of `datasets` before 4.7 do not know the type `json` of this card. They read the files alone, JSON as text:
 `load_dataset("parquet", data_files="path/to/this/folder/{DATA_FILES}")`.
 
 A turn with `message_info[i].inherited` belongs to another row: leave it out of the loss. `messages[:prompt_len]` is the
@@ -53,28 +57,37 @@ SQL, with only the live files and every view: `duckdb -init views.sql` in this f
 
 def card() -> str:
     """The text of a lake's README.md; it follows from the schema alone, whatever the lake holds."""
-    head = ["configs:", "- config_name: default", "  data_files:", "  - split: train", f"    path: {DATA_FILES}"]
-    features = ["dataset_info:", "  features:", *_features(arrow_schema("rollouts"), "", "  ")]
-    return "\n".join(["---", *head, *features, "---"]) + "\n" + _TEXT
+    lines = ["---", "configs:", *_config("default"), *_config("text"), "dataset_info:"]
+    lines += _info("default", _OBJECTS) + _info("text", frozenset())
+    return "\n".join([*lines, "---"]) + "\n" + _TEXT
 
 
-def _features(fields: pa.Schema | pa.StructType, prefix: str, indent: str) -> Iterator[str]:
+def _config(name: str) -> list[str]:
+    return [f"- config_name: {name}", "  data_files:", "  - split: train", f"    path: {DATA_FILES}"]
+
+
+def _info(name: str, objects: Set[str]) -> list[str]:
+    """The features of one configuration."""
+    return [f"- config_name: {name}", "  features:", *_features(arrow_schema("rollouts"), "", "  ", objects)]
+
+
+def _features(fields: pa.Schema | pa.StructType, prefix: str, indent: str, objects: Set[str]) -> Iterator[str]:
     """YAML lines of the fields, in the form that `datasets` writes itself."""
     for field in fields:
         yield f"{indent}- name: {field.name}"
-        yield from _feature(field.type, prefix + field.name, indent + "  ")
+        yield from _feature(field.type, prefix + field.name, indent + "  ", objects)
 
 
-def _feature(arrow: pa.DataType, path: str, indent: str) -> Iterator[str]:
-    if path in _AS_JSON:
+def _feature(arrow: pa.DataType, path: str, indent: str, objects: Set[str]) -> Iterator[str]:
+    if path in objects:
         yield f"{indent}dtype: json"
     elif pa.types.is_list(arrow) and pa.types.is_struct(arrow.value_type):
         yield f"{indent}list:"
-        yield from _features(arrow.value_type, f"{path}.", indent)
+        yield from _features(arrow.value_type, f"{path}.", indent, objects)
     elif pa.types.is_list(arrow):
         yield f"{indent}list: {_DTYPES[arrow.value_type]}"
     elif pa.types.is_struct(arrow):
         yield f"{indent}struct:"
-        yield from _features(arrow, f"{path}.", indent)
+        yield from _features(arrow, f"{path}.", indent, objects)
     else:
         yield f"{indent}dtype: {_DTYPES[arrow.value_type if pa.types.is_dictionary(arrow) else arrow]}"
