@@ -21,11 +21,11 @@ SPEAKERS = frozenset({"user", "assistant"})
 HARNESS = frozenset({"system", "attachment", "progress"})
 DETACHED = frozenset(
     {
-        "summary", "custom-title", "ai-title", "agent-name", "agent-setting", "last-prompt", "tag", "pr-link",
-        "frame-link", "result", "content-replacement",
+        "summary", "custom-title", "ai-title", "agent-name", "agent-setting", "last-prompt", "tag", "result",
+        "content-replacement",
     }
 )  # fmt: skip
-"""Types without a place in the chain whose text or links are kept with the row."""
+"""Types without a place in the log whose text is kept with the row."""
 QUEUE = "queue-operation"
 WRAPPER = "loglines"
 _OUTPUT_PROGRESS = frozenset({"bash_progress", "powershell_progress"})
@@ -56,8 +56,6 @@ class Line(msgspec.Struct, gc=False, eq=False):
     """True for a user line in which a person says something."""
     message_id: str | None = None
     """Of an assistant line: the id of the model's response that it is a part of."""
-    up: Line | None = None
-    """The line before it, as found."""
     dangling: bool = False
     """True where the line before it is named but not there."""
 
@@ -73,7 +71,7 @@ def kind_of(value: dict[str, Any]) -> str:
             return kind
         if kind in DETACHED and not isinstance(value.get("message"), dict):
             return "detached"
-        if kind in ("compact_boundary", "microcompact_boundary"):
+        if kind in ("compact_boundary", "microcompact_boundary", "pr-link", "frame-link"):
             return "system"
     message = value.get("message")
     if isinstance(message, dict) and (message.get("content") or message.get("role") in SPEAKERS):

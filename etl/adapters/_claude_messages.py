@@ -16,6 +16,7 @@ from etl.adapters._claude_lines import QUEUE, Line
 from etl.adapters._claude_response import Response
 from etl.adapters._claude_said import Said
 from etl.adapters._claude_text import (
+    attached_text,
     condition_of,
     content_of,
     echoes,
@@ -41,18 +42,18 @@ SESSION_KEYS = (
     "teamName",
     "permissionMode",
 )
-"""Keys that every line repeats: the row has them once, a message only where its own differ."""
+"""Keys that every line repeats: a message has one where it differs from that of the message before it."""
 _STRUCTURE = frozenset({"type", "uuid", "parentUuid", "timestamp", "sessionId", "message", "isSidechain", "agentId"})
-_ATTACHED = ("content", "text", "snippet")
 
 
 class Transcript:
-    """Messages of a path, made line by line; `common` are the values that the row holds for `SESSION_KEYS`."""
+    """Messages of a path, made line by line. `lines` are all of them, to know what will be said."""
 
-    def __init__(self, lines: Iterable[Line], common: dict[str, Any]) -> None:
+    def __init__(self, lines: Iterable[Line]) -> None:
         self.flags: set[str] = set()
         self.responses: list[Response] = []
-        self._common = common
+        self._current: dict[str, Any] = {}
+        """The values of `SESSION_KEYS` as the messages so far have them."""
         self._items: list[Message | Response] = []
         self._notes: dict[int, list[Any]] = {}
         self._by_id: dict[str, Response] = {}
@@ -79,7 +80,7 @@ class Transcript:
         made: list[Message] = []
         before: list[Any] = self._notes.get(-1, [])
         for index, item in enumerate(self._items):
-            one, *more = item.messages(self._extra) if isinstance(item, Response) else [item]
+            one, *more = item.messages() if isinstance(item, Response) else [item]
             notes = before + self._notes.get(index, [])
             before = []
             if notes:
@@ -99,7 +100,7 @@ class Transcript:
             self.responses.append(response)
             if line.message_id:
                 self._by_id[line.message_id] = response
-        for call in response.add(line):
+        for call in response.add(line, self._extra(line)):
             if call.id is not None:
                 self._calls[call.id] = call
             elif line.uuid is not None:
@@ -108,19 +109,16 @@ class Transcript:
             self.flags.add("api_error")
 
     def _user(self, line: Line, inherited: bool) -> None:
-        value = line.value
-        content = content_of(value)
+        content = content_of(line.value)
         blocks = content if isinstance(content, list) else [content]
-        extra = self._extra(line)
-        runs: list[tuple[bool, list[Any]]] = []
-        harness = is_harness_line(value)
+        results = [block for block in blocks if isinstance(block, dict) and block.get("type") == "tool_result"]
         count = len(self._items)
-        for block in blocks:
-            if isinstance(block, dict) and block.get("type") == "tool_result":
-                self._result(result(block), line, inherited, extra if len(self._items) == count else None)
-            else:
-                _part(block, harness, runs)
-        for synthetic, run in runs:
+        extra: dict[str, Any] | None = self._extra(line)
+        for block in results:
+            self._result(result(block), line, inherited, extra)
+            extra = None
+        others = [block for block in blocks if not any(block is one for one in results)] if results else blocks
+        for synthetic, run in _runs(others, is_harness_line(line.value)):
             self._say(line, run, synthetic, inherited, extra if len(self._items) == count else None)
         if len(self._items) == count:
             self._note(line)
@@ -186,53 +184,40 @@ class Transcript:
                 extra[key] = more
 
     def _attachment(self, line: Line, inherited: bool) -> None:
+        """What the program gives the model to read beside a turn; a prompt typed meanwhile is a turn itself."""
         attached = line.value.get("attachment")
         if not isinstance(attached, dict):
             self._note(line)
             return
+        text, rest = attached_text(attached)
         if attached.get("type") == "queued_command":
             prompt = attached.get("prompt")
-            runs: list[tuple[bool, list[Any]]] = []
-            harness = is_harness_line({**attached, "type": "user"}) or attached.get("commandMode") not in (
-                None,
-                "prompt",
-            )
-            for block in prompt if isinstance(prompt, list) else [prompt]:
-                _part(block, harness, runs)
-            extra = {**self._extra(line), "attachment": {k: v for k, v in attached.items() if k != "prompt"}}
-            for synthetic, run in runs:
-                self._say(line, run, synthetic, inherited, extra)
-            if runs:
-                return
-        text, rest = _attached_text(attached)
-        if not text:
+            mode = attached.get("commandMode")
+            harness = is_harness_line({**attached, "type": "user"}) or not (mode is None or mode == "prompt")
+            blocks, rest = prompt if isinstance(prompt, list) else [prompt], _without(attached, "prompt")
+        elif text:
+            harness, blocks = True, [text]
+        else:
             self._note(line)
             return
+        count = len(self._items)
         extra = {**self._extra(line), "attachment": rest}
-        self._items.append(
-            Message(
-                "user",
-                text,
-                id=line.uuid,
-                at=line.value.get("timestamp"),
-                inherited=inherited,
-                synthetic=True,
-                extra=extra,
-            )
-        )
+        for synthetic, run in _runs(blocks, harness):
+            self._say(line, run, synthetic, inherited, extra if len(self._items) == count else None)
+        if len(self._items) == count:
+            self._note(line)
 
     def _queued(self, line: Line, inherited: bool) -> None:
-        """A text put into the queue: said where it was taken in and nothing else repeats it; else it is only noted."""
-        text = text_of(line.value, "content")
-        if text is None or self._said.repeats(text):
-            return
-        if line.value.get("operation") != "remove":
-            if not self._said.taken_in(text):
-                self._note(line)
-            return
-        self._said.add(text)
-        for piece in split(text):
-            self._say(line, [piece.text], piece.synthetic, inherited, {"queue_operation": "remove"})
+        """A text in the queue: said where it was taken in and no user's line has it; else noted, without it if said."""
+        text = text_of(line.value, "content") or ""
+        if self._said.repeats(text):
+            self._note(line, "content")
+        elif line.value.get("operation") != "remove":
+            self._note(line, "content" if self._said.taken_in(text) else None)
+        else:
+            self._said.add(text)
+            for piece in split(text):
+                self._say(line, [piece.text], piece.synthetic, inherited, {"queue_operation": "remove"})
 
     def _system(self, line: Line) -> None:
         subtype = line.value.get("subtype", line.value.get("type"))
@@ -242,10 +227,11 @@ class Transcript:
             return
         self._note(line)
 
-    def _note(self, line: Line) -> None:
+    def _note(self, line: Line, without: str | None = None) -> None:
         value = line.value
-        said = {k: v for k, v in value.items() if k not in ("parentUuid", "sessionId", "isSidechain") and v is not None}
-        note = {k: v for k, v in said.items() if k not in self._common or self._common[k] != v}
+        left_out = ("parentUuid", "sessionId", "isSidechain", without)
+        said = {k: v for k, v in value.items() if k not in left_out and v is not None}
+        note = {k: v for k, v in said.items() if k not in SESSION_KEYS or self._current.get(k) != v}
         self._notes.setdefault(len(self._items) - 1, []).append(note)
 
     def _extra(self, line: Line) -> dict[str, Any]:
@@ -254,8 +240,10 @@ class Transcript:
         for key, value in line.value.items():
             if key in _STRUCTURE or value is None or (key[:2] == "is" and value is False):
                 continue
-            if key in self._common and self._common[key] == value:
-                continue
+            if key in SESSION_KEYS:
+                if self._current.get(key) == value:
+                    continue
+                self._current[key] = value
             if key == "session_id" and value == line.value.get("sessionId"):
                 continue
             if key not in ("attachment", "content") or line.kind in ("user", "assistant"):
@@ -272,19 +260,22 @@ class Transcript:
         return extra
 
 
-def _part(block: Any, harness: bool, runs: list[tuple[bool, list[Any]]]) -> None:
-    """Add a block of a user's content to the runs of blocks that are one speaker's."""
-    text = block.get("text") if isinstance(block, dict) else block
-    if not isinstance(text, str):
-        if block is not None:
-            _append(runs, harness, block)
-        return
-    pieces = [] if harness else split(text)
-    if len(pieces) <= 1:
-        _append(runs, harness or any(piece.synthetic for piece in pieces), block)
-        return
-    for piece in pieces:
-        _append(runs, piece.synthetic, {**block, "text": piece.text} if isinstance(block, dict) else piece.text)
+def _runs(blocks: list[Any], harness: bool) -> list[tuple[bool, list[Any]]]:
+    """The blocks of a user's content in runs of one speaker: (whether it is the program, blocks)."""
+    runs: list[tuple[bool, list[Any]]] = []
+    for block in blocks:
+        text = block.get("text") if isinstance(block, dict) else block
+        if not isinstance(text, str):
+            if block is not None:
+                _append(runs, harness, block)
+            continue
+        pieces = [] if harness else split(text)
+        if len(pieces) <= 1:
+            _append(runs, harness or any(piece.synthetic for piece in pieces), block)
+            continue
+        for piece in pieces:
+            _append(runs, piece.synthetic, {**block, "text": piece.text} if isinstance(block, dict) else piece.text)
+    return runs
 
 
 def _append(runs: list[tuple[bool, list[Any]]], synthetic: bool, block: Any) -> None:
@@ -294,21 +285,8 @@ def _append(runs: list[tuple[bool, list[Any]]], synthetic: bool, block: Any) -> 
         runs.append((synthetic, [block]))
 
 
-def _attached_text(attached: dict[str, Any]) -> tuple[str, dict[str, Any]]:
-    """What an attachment gives the model to read, and the rest of it."""
-    for key in _ATTACHED:
-        value = attached.get(key)
-        rest = {k: v for k, v in attached.items() if k != key}
-        if isinstance(value, list) and value and all(isinstance(item, str) for item in value):
-            return "\n".join(value), rest
-        if isinstance(value, dict) and isinstance(value.get("file"), dict):
-            file = value["file"]
-            if isinstance(file.get("content"), str):
-                kept = {k: v for k, v in file.items() if k != "content"}
-                return file["content"], {**rest, key: {**value, "file": kept}}
-        if isinstance(value, str) and value.strip():
-            return value, rest
-    return "", attached
+def _without(value: dict[str, Any], key: str) -> dict[str, Any]:
+    return {name: item for name, item in value.items() if name != key}
 
 
 def _duration(copy: Any) -> float | None:

@@ -5,7 +5,6 @@ Each line has one content block (or a few) and repeats the usage, which grows fr
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import Any
 
 from etl.adapters._blocks import Blocks, call, read
@@ -25,16 +24,17 @@ class Response:
         self.name = name
         self.inherited = inherited
         self.synthetic = False
-        self.lines: list[Line] = []
+        self.lines: list[tuple[Line, dict[str, Any]]] = []
+        """Each line with its keys that nothing else holds."""
         self.tokens: Tokens | None = None
         self.finish_reason: str | None = None
         self.model: str | None = None
         self._usage: dict[str, Any] | None = None
         self._blocks: list[tuple[Any, Line, ToolCall | None]] = []
 
-    def add(self, line: Line) -> list[ToolCall]:
+    def add(self, line: Line, extra: dict[str, Any]) -> list[ToolCall]:
         """Take a further line; gives the calls that are new in it."""
-        self.lines.append(line)
+        self.lines.append((line, extra))
         self.synthetic = self.synthetic or is_synthetic(line.value)
         message = line.value.get("message")
         if isinstance(message, dict):
@@ -97,10 +97,10 @@ class Response:
         if self.tokens is None or _weight(found) >= _weight(self.tokens):
             self.tokens, self._usage = found, usage
 
-    def messages(self, extra_of: Callable[[Line], dict[str, Any]]) -> list[Message]:
+    def messages(self) -> list[Message]:
         """The assistant message, and a tool message for each result that came with it from the provider."""
         blocks = read([block for block, _, _ in self._blocks])
-        first = self.lines[0]
+        first = self.lines[0][0]
         message = Message("assistant", blocks.text, blocks.reasoning, id=self.name or first.uuid)
         message.calls = [made for _, _, made in self._blocks if made is not None] or None
         message.at, message.model = first.value.get("timestamp"), self.model
@@ -108,7 +108,7 @@ class Response:
         message.inherited, message.synthetic = self.inherited, self.synthetic
         if self.tokens is not None and not self.synthetic:
             message.input_tokens, message.output_tokens = self.tokens.input_tokens, self.tokens.output_tokens
-        message.extra = self._extra(blocks, extra_of) or None
+        message.extra = self._extra(blocks) or None
         answers = [
             Message("tool", found.text, call_id=found.call_id, at=message.at, inherited=self.inherited,
                     parts=found.parts, failed=found.failed, extra={"content": found.rest} if found.rest else None)
@@ -116,13 +116,12 @@ class Response:
         ]  # fmt: skip
         return [message, *answers]
 
-    def _extra(self, blocks: Blocks, extra_of: Callable[[Line], dict[str, Any]]) -> dict[str, Any]:
+    def _extra(self, blocks: Blocks) -> dict[str, Any]:
         """What the lines say beside the message: once where they agree, else with the line that says it."""
         extra: dict[str, Any] = {}
         parts: list[dict[str, Any]] = []
-        for line in self.lines:
+        for line, said in self.lines:
             part: dict[str, Any] = {"uuid": line.uuid, "timestamp": line.value.get("timestamp")}
-            said = extra_of(line)
             message = line.value.get("message")
             if isinstance(message, dict):
                 more = {k: v for k, v in message.items() if k not in _MODELLED and v is not None}

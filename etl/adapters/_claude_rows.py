@@ -10,7 +10,7 @@ from etl.adapters._claude_messages import SESSION_KEYS, Transcript
 from etl.adapters._claude_response import Response
 from etl.adapters._claude_sessions import Launch, copies, is_global, launches, name_threads
 from etl.adapters._claude_text import is_interruption, text_of
-from etl.adapters._claude_tree import Path, ordered, paths
+from etl.adapters._claude_tree import Path, Thread, ordered, paths
 from etl.conversation import Conversation, Identity, Message, Record, StoredEvent, Tokens
 
 HARNESS = "claude-code"
@@ -57,7 +57,7 @@ class _Session:
             self._tell_detached(made)
             yield made.conversation
         for thread in sorted(self.threads):
-            lines = ordered(self.threads[thread])
+            lines = ordered(self.threads[thread]).lines
             launch = self.launches.get(thread)
             identity = self._identity(thread)
             made = _Made(identity, lines, {id(line) for line in lines if id(line) in self.owner})
@@ -68,9 +68,9 @@ class _Session:
                 self._tell_detached(made)
                 yield made.conversation
 
-    def _main(self, lines: list[Line], places: dict[int, Identity]) -> Iterator[_Made]:
-        ways = paths(lines)
-        begun = self._continued(ways[0]) if lines else None
+    def _main(self, thread: Thread, places: dict[int, Identity]) -> Iterator[_Made]:
+        ways = paths(thread)
+        begun = self._continued(ways[0])
         identities = [self._identity(way.branch) for way in ways]
         for number, way in enumerate(ways):
             inherited = {id(line) for line in way.lines if id(line) in self.owner}
@@ -151,8 +151,7 @@ class _Made:
     def __init__(self, identity: Identity, lines: list[Line], inherited: set[int]) -> None:
         self.records: list[Record] = []
         self._taken: set[int] = set()
-        common = _common(lines)
-        self.transcript = Transcript(lines, common)
+        self.transcript = Transcript(lines)
         for line in lines:
             self.take(line)
             self.transcript.add(line, id(line) in inherited)
@@ -161,7 +160,7 @@ class _Made:
         own = [response for response in self.transcript.responses if not response.inherited and not response.synthetic]
         self.conversation = Conversation(messages, self.records, native_id=identity.key, branch=identity.branch)
         self.conversation.flags = self.flags
-        self.conversation.extra = {key: value for key, value in common.items() if value is not None}
+        self.conversation.extra = _first_values(lines)
         self.conversation.usage = self._usage(own)
         self.conversation.agent = HARNESS
         real = [response for response in self.transcript.responses if not response.synthetic]
@@ -218,8 +217,8 @@ class _Made:
                 return
 
 
-def _common(lines: list[Line]) -> dict[str, Any]:
-    """The first value of each key that every line repeats."""
+def _first_values(lines: list[Line]) -> dict[str, Any]:
+    """Where and with which version the session began: the first value of each key that every line repeats."""
     common: dict[str, Any] = {}
     for line in lines:
         if len(common) == len(SESSION_KEYS):

@@ -174,6 +174,26 @@ def side_file(text: str) -> str | None:
     return found.group(1).strip() if found else None
 
 
+_ATTACHED = ("content", "text", "snippet")
+
+
+def attached_text(attached: dict[str, Any]) -> tuple[str, dict[str, Any]]:
+    """What an attachment gives the model to read, and the rest of it."""
+    for key in _ATTACHED:
+        value = attached.get(key)
+        rest = {k: v for k, v in attached.items() if k != key}
+        if isinstance(value, list) and value and all(isinstance(item, str) for item in value):
+            return "\n".join(value), rest
+        if isinstance(value, dict) and isinstance(value.get("file"), dict):
+            file = value["file"]
+            if isinstance(file.get("content"), str):
+                kept = {k: v for k, v in file.items() if k != "content"}
+                return file["content"], {**rest, key: {**value, "file": kept}}
+        if isinstance(value, str) and value.strip():
+            return value, rest
+    return "", attached
+
+
 def squeezed(text: str) -> str:
     """The text with every run of white space as one blank, to compare what may have been wrapped."""
     return " ".join(text.split())

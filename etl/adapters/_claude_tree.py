@@ -12,6 +12,7 @@ what came before the fork.
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from typing import NamedTuple
 
 import msgspec
 
@@ -39,8 +40,15 @@ class Path(msgspec.Struct, gc=False):
     """True where the log went on elsewhere."""
 
 
-def ordered(lines: list[Line]) -> list[Line]:
-    """The lines of one thread in order; their `up` and `dangling` are set."""
+class Thread(NamedTuple):
+    """Lines in order; `up` is the line before each in its chain, by `id` (a chain of objects is too deep to free)."""
+
+    lines: list[Line]
+    up: dict[int, Line]
+
+
+def ordered(lines: list[Line]) -> Thread:
+    """Put the lines of one thread in order; marks those whose parent is not there."""
     by_uuid: dict[str, Line] = {}
     for line in lines:
         if line.uuid is not None:
@@ -48,17 +56,20 @@ def ordered(lines: list[Line]) -> list[Line]:
             if known is None or _rank(line) < _rank(known):
                 by_uuid[line.uuid] = line
     kept = _kept_by_compaction(lines)
+    up: dict[int, Line] = {}
     for line in lines:
-        line.up, line.dangling = None, False
+        line.dangling = False
         if line.parents:
-            moved = line.uuid in kept and kept[line.uuid] in line.parents
-            parents = [name for name in line.parents if not (moved and name == kept.get(line.uuid or ""))]
-            line.up = next((by_uuid[name] for name in parents if name in by_uuid and by_uuid[name] is not line), None)
-            line.dangling = line.up is None and bool(parents)
-    _cut_circles(lines)
-    for line in sorted((line for line in lines if line.up is None), key=_rank):
-        _join_logically(line, by_uuid)
-    return _sorted(lines)
+            anchor = kept.get(line.uuid) if line.uuid is not None else None
+            parents = [name for name in line.parents if name != anchor]
+            before = next((by_uuid[name] for name in parents if name in by_uuid and by_uuid[name] is not line), None)
+            if before is not None:
+                up[id(line)] = before
+            line.dangling = before is None and bool(parents)
+    _cut_circles(lines, up)
+    for line in sorted((line for line in lines if id(line) not in up), key=_rank):
+        _join_logically(line, by_uuid, up)
+    return Thread(_sorted(lines, up), up)
 
 
 def _rank(line: Line) -> tuple[int, str, str, tuple[int, int]]:
@@ -79,7 +90,7 @@ def _kept_by_compaction(lines: Iterable[Line]) -> dict[str, str]:
     return kept
 
 
-def _cut_circles(lines: Iterable[Line]) -> None:
+def _cut_circles(lines: Iterable[Line], up: dict[int, Line]) -> None:
     """Part parents that lead back to their own children, at the earliest line of the circle."""
     sound: set[int] = set()
     for line in lines:
@@ -89,26 +100,28 @@ def _cut_circles(lines: Iterable[Line]) -> None:
         while node is not None and id(node) not in sound and id(node) not in on_walk:
             walk.append(node)
             on_walk.add(id(node))
-            node = node.up
+            node = up.get(id(node))
         if node is not None and id(node) in on_walk:
             first = min(walk[next(i for i, one in enumerate(walk) if one is node) :], key=_rank)
-            first.up, first.dangling = None, True
+            first.dangling = True
+            del up[id(first)]
         sound |= on_walk
 
 
-def _join_logically(line: Line, by_uuid: dict[str, Line]) -> None:
+def _join_logically(line: Line, by_uuid: dict[str, Line], up: dict[int, Line]) -> None:
     """A line after a compaction names the line before it apart from the chain."""
     before = by_uuid.get(text_of(line.value, "logicalParentUuid") or "")
     node = before
     while node is not None:
         if node is line:
             return
-        node = node.up
+        node = up.get(id(node))
     if before is not None:
-        line.up, line.dangling = before, False
+        up[id(line)] = before
+        line.dangling = False
 
 
-def _sorted(lines: list[Line]) -> list[Line]:
+def _sorted(lines: list[Line], up: dict[int, Line]) -> list[Line]:
     times = _filled_times(lines)
     one_file = len({line.uri for line in lines}) <= 1
     keys: dict[int, tuple[int, int]] = {}
@@ -117,7 +130,7 @@ def _sorted(lines: list[Line]) -> list[Line]:
         node: Line | None = line
         while node is not None and id(node) not in keys:
             walk.append(node)
-            node = node.up
+            node = up.get(id(node))
         before = keys[id(node)] if node is not None else None
         for node in reversed(walk):
             at = times[id(node)]
@@ -144,9 +157,10 @@ def _filled_times(lines: list[Line]) -> dict[int, int]:
     return {id(line): times.get(id(line), 0) for line in lines}
 
 
-def paths(lines: list[Line]) -> list[Path]:
-    """The ways through ordered lines; the first holds the first turn, each later one begins with what it shares."""
-    forks = _forks(lines)
+def paths(thread: Thread) -> list[Path]:
+    """The ways through a thread; the first holds the first turn, each later one begins with what it shares."""
+    lines, up = thread
+    forks = _forks(thread)
     if not forks.heads:
         return [Path("", lines)]
     segments: list[_Segment] = [_Segment(None, True)]
@@ -154,17 +168,12 @@ def paths(lines: list[Line]) -> list[Path]:
     previous = 0
     for line in lines:
         head = forks.heads.get(id(line))
-        beside = forks.beside.get(id(line))
+        before = forks.beside.get(id(line), up.get(id(line)))
         if head is not None:
-            before = None if head.fork is None else at[id(head.fork)]
-            segments.append(_Segment(before, head.goes_on, line, head.fork))
+            segments.append(_Segment(None if head.fork is None else at[id(head.fork)], head.goes_on, line, head.fork))
             here = len(segments) - 1
-        elif beside is not None:
-            here = at[id(beside)]
-        elif line.up is not None:
-            here = at[id(line.up)]
         else:
-            here = previous
+            here = at[id(before)] if before is not None else previous
         at[id(line)] = previous = here
         segments[here].lines.append(line)
     return _joined(segments, {id(line): number for number, line in enumerate(lines)})
@@ -230,14 +239,15 @@ def _joined(segments: list[_Segment], number: dict[int, int]) -> list[Path]:
     return found
 
 
-def _forks(lines: list[Line]) -> _Forks:
+def _forks(thread: Thread) -> _Forks:
     children: dict[int, list[Line]] = {}
-    for line in lines:
-        if line.up is not None:
-            children.setdefault(id(line.up), []).append(line)
-    speakers, asked = _speakers(lines, children)
+    for line in thread.lines:
+        before = thread.up.get(id(line))
+        if before is not None:
+            children.setdefault(id(before), []).append(line)
+    speakers, asked = _speakers(thread, children)
     forks = _Forks({}, {})
-    for line in lines:
+    for line in thread.lines:
         below = children.get(id(line), ())
         if len(below) < 2:
             continue
@@ -248,15 +258,15 @@ def _forks(lines: list[Line]) -> _Forks:
             parting = _other_responses(line, below, forks)
         for number, child in enumerate(parting):
             forks.heads[id(child)] = _Head(line, number == 0)
-    forks.heads.update(_new_beginnings(lines))
+    forks.heads.update(_new_beginnings(thread))
     return forks
 
 
-def _speakers(lines: list[Line], children: dict[int, list[Line]]) -> tuple[dict[int, Speaker], set[int]]:
+def _speakers(thread: Thread, children: dict[int, list[Line]]) -> tuple[dict[int, Speaker], set[int]]:
     """Who speaks first in or below each line; and the lines in or below which a person does."""
     speakers: dict[int, Speaker] = {}
     asked: set[int] = set()
-    for line in reversed(lines):
+    for line in reversed(thread.lines):
         speaker = _speaker(line)
         if speaker is None:
             below = (speakers[id(child)] for child in children.get(id(line), ()))
@@ -264,8 +274,8 @@ def _speakers(lines: list[Line], children: dict[int, list[Line]]) -> tuple[dict[
         speakers[id(line)] = speaker
         if line.person:
             asked.add(id(line))
-        if id(line) in asked and line.up is not None:
-            asked.add(id(line.up))
+        if id(line) in asked and id(line) in thread.up:
+            asked.add(id(thread.up[id(line)]))
     return speakers, asked
 
 
@@ -295,15 +305,13 @@ def _other_responses(line: Line, below: Sequence[Line], forks: _Forks) -> list[L
     return list(responses.values())
 
 
-def _new_beginnings(lines: list[Line]) -> dict[int, _Head]:
+def _new_beginnings(thread: Thread) -> dict[int, _Head]:
     """Turns with which a person went back to before the first one: the log begins again, without a parent.
 
     Only in logs whose other turns name their parents; in others a missing parent says nothing.
     """
-    turns = [line for line in lines if line.person]
-    if not any(line.up is not None for line in turns[1:]):
+    turns = [line for line in thread.lines if line.person][1:]
+    if not any(id(line) in thread.up for line in turns):
         return {}
-    again = [
-        line for line in turns[1:] if line.up is None and not line.dangling and line.value.get("parentUuid", 0) is None
-    ]
+    again = [line for line in turns if id(line) not in thread.up and line.value.get("parentUuid", 0) is None]
     return {id(line): _Head(None, False) for line in again if "logicalParentUuid" not in line.value}
