@@ -1,6 +1,6 @@
 """Tool calls into steps: arguments as the text of an object, ids made unique, each result paired with its call.
 
-A result answers the first open call with its id that was made before it; without an id, the first open call of the same
+A result answers the open call with its id: of the latest message that made one, the first; without an id, the first open call of the same
 name, else the only open call. A missing result stays missing, an orphan stays where it is; nothing is invented.
 """
 
@@ -141,7 +141,10 @@ class Pairing:
     def _answered(self, message: Message) -> StepRow | None:
         if message.call_id:
             waiting = self._open.get(message.call_id)
-            return waiting.pop(0) if waiting else None
+            if not waiting:
+                return None
+            latest = waiting[-1].message_index
+            return waiting.pop(next(n for n, step in enumerate(waiting) if step.message_index == latest))
         candidates = [step for waiting in self._open.values() for step in waiting]
         named = [step for step in candidates if message.name and step.name == message.name]
         if named:

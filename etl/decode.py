@@ -16,6 +16,9 @@ import msgspec
 MAX_DEPTH = 400
 """Deepest nesting of a record; deeper ones are rejected, since every later reader recurses too."""
 
+MORE_TEXT = "more text after the value"
+"""What JsonError says where a whole value was decoded; its `position` is then where the rest begins."""
+
 DUPLICATES = "duplicate_keys"
 """Key under which an object keeps the earlier values of a key that occurs twice (the last one wins, as in every reader)."""
 
@@ -190,11 +193,11 @@ def _exact(raw: bytes) -> Decoded:
     except json.JSONDecodeError as error:
         position = len(text[: error.pos].encode("utf-8", "surrogateescape"))
         complete = bool(text[error.pos :].strip()) and not error.msg.startswith("Unterminated string")
-        raise JsonError(error.msg, position, complete) from None
+        raise JsonError(error.msg.removesuffix(" starting at"), position, complete) from None
     except RecursionError:
         raise JsonError(f"nested deeper than {MAX_DEPTH} levels", 0, True) from None
     if text[end:].strip(" \t\r\n"):
-        raise JsonError("more text after the value", len(text[:end].encode("utf-8", "surrogateescape")), True)
+        raise JsonError(MORE_TEXT, len(text[:end].encode("utf-8", "surrogateescape")), True)
     if isinstance(value, (dict, list)) and _depth(value) > MAX_DEPTH:
         raise JsonError(f"nested deeper than {MAX_DEPTH} levels", 0, True)
     value = _mend(value, notes)

@@ -13,10 +13,11 @@ from typing import NamedTuple, TypeAlias
 import msgspec
 
 from etl.conversation import Record
-from etl.decode import JsonError, RecordDecoder, decode
+from etl.decode import MORE_TEXT, JsonError, RecordDecoder, decode
 
 BOM = b"\xef\xbb\xbf"
 _SPACE = b" \t\r\n\x00"
+_OPENERS = (b"{", b"[", b'"')
 _TOKEN = re.compile(rb'"[^"\\]*(?:\\.[^"\\]*)*("|\Z)|[{}\[\]]', re.DOTALL)
 _NEXT_VALUE = re.compile(rb"\n[{\[]")
 
@@ -111,19 +112,24 @@ def _is_lines(source: _Input, limits: Limits) -> bool:
     first, lines = window[:1], [line.rstrip(_SPACE) for line in window.split(b"\n", 40)[:40]]
     if first == b"[":
         return len(lines) > 1 and _is_value(lines[0]) and any(_is_value(line) for line in lines[1:])
-    if first == b"{" and (b"\n" not in window.rstrip(_SPACE) or _is_value(lines[0])):
+    if b"\n" not in window or (first == b"{" and _is_value(lines[0])):
         return True
-    return lines[0] != b"{" and (first != b"{" or len(lines) > 1) and any(_is_value(line) for line in lines[1:])
+    return lines[0] != b"{" and any(len(line) > 2 and _is_value(line) for line in lines[1:])
+
+
+def _glued(error: JsonError) -> bool:
+    """Whether a whole value was decoded, and something else follows it."""
+    return str(error) == MORE_TEXT
 
 
 def _is_value(line: bytes) -> bool:
     """One whole object or array, from column 0."""
-    if line[:1] not in (b"{", b"[") or len(line) <= 2:
+    if line[:1] not in (b"{", b"["):
         return False
     try:
         decode(line)
     except JsonError as error:
-        return "more text" in str(error) and line[error.position : error.position + 1] in (b"{", b"[")
+        return _glued(error) and line[error.position : error.position + 1] in _OPENERS[:2]
     return True
 
 
@@ -189,7 +195,7 @@ def _recovered(raw: bytes, line: int, offset: int, last: bool, error: JsonError)
         else:
             yield Record(decoded.value, text, line, offset, *decoded[1:])
             return
-        if "more text" in str(error):
+        if _glued(error):
             head = text[: error.position]
             decoded = decode(head)
             if isinstance(decoded.value, (dict, list)):
@@ -208,22 +214,30 @@ def _recovered(raw: bytes, line: int, offset: int, last: bool, error: JsonError)
 
 
 def _restart(text: bytes, error: JsonError) -> int:
-    """Where the next record begins in a line whose first one breaks off: the brace at or before the point of failure from
-    which the rest of the line makes sense. 0 where there is none (a torn line: its inner objects are no records)."""
-    if error.position >= len(text):
+    """Where the next record begins in a line whose first one breaks off; 0 where none does.
+
+    Text before any record is passed over. A record that breaks off inside a text, a name, a number or a word is followed by a
+    brace just where decoding fails: at the brace, or right after it when its first quote ended an open string. A line that
+    is only torn fails at its end: its inner objects are no records.
+    """
+    position = error.position
+    if text[:1] not in _OPENERS:
+        start = min((found for found in (text.find(opener) for opener in (b'{"', b"[{")) if found > 0), default=0)
+    elif error.complete:
+        start = text.rfind(b'{"', 1, position + 2)
+        if start not in (position, position - 2):
+            start = text.find(b'{"', position, position + 7)
+    else:
         return 0
-    start = text.rfind(b'{"', 1, error.position + 2)
-    if start <= 0:
-        start = text.find(b'{"', 1)
     if start <= 0:
         return 0
     try:
         value = decode(text[start:]).value
     except JsonError as rest:
-        if "more text" not in str(rest):
+        if not _glued(rest):
             return 0
         value = decode(text[start : start + rest.position]).value
-    return start if isinstance(value, dict) else 0
+    return start if isinstance(value, (dict, list)) else 0
 
 
 def _broken(raw: bytes, line: int, offset: int, tail: bool, error: JsonError) -> Broken:
@@ -232,7 +246,7 @@ def _broken(raw: bytes, line: int, offset: int, tail: bool, error: JsonError) ->
                       raw, line, offset, tail=True)
     if str(error).startswith("nested deeper"):
         return Broken("too_deep", f"{error}; flatten it to read it", raw, line, offset)
-    return Broken("not_json", f"not a JSON record ({error} at byte {offset + error.position})", raw, line, offset)
+    return Broken("not_json", f"not a JSON record (byte {offset + error.position}: {error})", raw, line, offset)
 
 
 def _values(source: _Input, limits: Limits) -> Iterator[Framed]:
@@ -329,7 +343,7 @@ def _value(source: _Input, limits: Limits, in_array: bool) -> Iterator[Framed]:
 def _end_of_value(source: _Input, limits: Limits) -> int | None:
     """Position after the value that begins at `at`; None where it does not end (or is too long)."""
     char = source.data[source.at : source.at + 1]
-    if char not in (b"{", b"[", b'"'):
+    if char not in _OPENERS:
         return _end_of_scalar(source)
     depth, place = 0, source.at
     while True:
@@ -380,4 +394,4 @@ def _resumed(source: _Input, error: JsonError, limits: Limits) -> Broken:
     ended = source.done and source.at >= len(source.data)
     if len(raw) > limits.record_bytes:
         return _too_long(raw[:1024], line, offset, len(raw), limits)
-    return _broken(raw.rstrip(_SPACE), line, offset, ended and raw[:1] in (b"{", b"[", b'"'), error)
+    return _broken(raw.rstrip(_SPACE), line, offset, ended and raw[:1] in _OPENERS, error)

@@ -138,8 +138,8 @@ class _Transcript:
         for index, message in enumerate(self.messages):
             texts = [message.content, message.reasoning_content or ""]
             for call in message.tool_calls or ():
-                texts += [call[1], _plain_text(call[2])]
-            found = [escape for text, escape in mended if any(text in place for place in texts)]
+                texts += [call[1], *_strings(call[2])]
+            found = [escape for text, escape in mended if any(_holds(place, text) for place in texts)]
             if found:
                 info = self.info[index]
                 extra = msgspec.json.decode(info.extra) if info.extra else {}
@@ -147,8 +147,13 @@ class _Transcript:
                 self.info[index] = info._replace(extra=encode(extra))
 
 
-def _plain_text(arguments: str) -> str:
-    """Every string in call arguments, unescaped, so that a mended string can be found in them."""
+def _holds(place: str, text: str) -> bool:
+    """Whether a mended string is this text, or, where it is long enough to tell, a part of it."""
+    return place == text or (len(text) >= 8 and text in place)
+
+
+def _strings(arguments: str) -> list[str]:
+    """Every string in call arguments, unescaped."""
     found, level = [], [msgspec.json.decode(arguments)]
     while level:
         item = level.pop()
@@ -158,7 +163,7 @@ def _plain_text(arguments: str) -> str:
             level += [*item.keys(), *item.values()]
         elif isinstance(item, list):
             level += item
-    return "\n".join(found)
+    return found
 
 
 def identity_of(conversation: Conversation, occurrences: Occurrences) -> Identity:

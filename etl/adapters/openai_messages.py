@@ -310,13 +310,14 @@ def _rich(rest: dict[str, Any], message: Message) -> list[Message]:
 
 def _content(content: Any, message: Message, results: list[Message], rest: dict[str, Any]) -> None:
     """Content that is no string: blocks, or a bare value (its text is its JSON)."""
+    if type(content) is dict and type(content.get("type")) is not str and type(content.get("text")) is not str:
+        message.content = plain(content)
+        return
     blocks = read(content)
     message.content, message.reasoning, message.parts = blocks.text, blocks.reasoning, blocks.parts
     message.calls = blocks.calls or message.calls
-    if not isinstance(content, (list, dict)) or (isinstance(content, dict) and not blocks.text):
+    if not isinstance(content, (list, dict)):
         rest["content"] = content
-    if isinstance(content, dict) and not (blocks.text or blocks.parts or blocks.calls or blocks.results):
-        message.content = plain(content)
     if blocks.rest:
         rest["blocks"] = blocks.rest
     for found in blocks.results or ():
