@@ -1,0 +1,159 @@
+"""Is this a name that credentials have, and could this be the value of one?
+
+The kept rule set knows tokens by their own shape. What has none (a password, a home-made token) can only be known by the
+name it goes by, and names lie: `max_tokens`, `token: 512`, `password = get_password()`, `"password": {"type": "string"}`.
+So a name gives a strength, and the weaker it is and the less its value is marked as one, the more the value has to look
+like a secret.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import Literal, NamedTuple
+
+Place = Literal["quoted", "environment", "bare", "flag"]
+"""How a value stands: in quotes; after `NAME=` in capitals or in a connection string; free; after `--name`."""
+
+
+class Credential(NamedTuple):
+    """What a name promises: the rule that masks it, and whether it names nothing but credentials."""
+
+    rule: str
+    strong: bool
+
+
+_WORDS = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|\d+")
+_ENVIRONMENTS = frozenset(
+    {"prod", "production", "dev", "test", "staging", "live", "local", "default", "value", "string"}
+)
+_PASSWORDS = ("password", "passwd", "passphrase", "passcode")
+_KEYS = frozenset(
+    "api access secret private account auth encryption signing master subscription storage service deploy admin shared "
+    "app application client server session jwt hmac".split()
+)
+_TOKEN_OWNERS = frozenset(
+    "api app auth access refresh bearer session security secret bot private personal deploy service jwt oauth user "
+    "client csrf xsrf id authentication authorization login account admin github gh gitlab slack npm pypi hf "
+    "huggingface discord telegram vault consul openai anthropic azure aws gcp google cloudflare sentry my".split()
+)
+_OTHER_TOKENS = frozenset(
+    "next previous prev page pages paging pagination continuation continue cursor sync resume watch pad eos bos unk cls "
+    "sep mask stop start end special max min num first last image prompt completion input output total cancellation "
+    "per count lookup idempotency audio video mention cancel".split()
+)
+_VALUE_WORDS = frozenset(
+    "none null nil true false undefined string str text password passwd pass secret token key bearer basic changeme "
+    "required optional redacted masked hidden removed placeholder example dummy default empty unset missing invalid "
+    "valid value number integer boolean object array any bytes type test xxx todo unknown unauthorized expired".split()
+)
+_PLACEHOLDER = re.compile(
+    r"(?:your|my|the|some|insert|enter|replace|example|dummy|placeholder|put|add|change)[-_ ].*"
+    r"|.*(?:[-_ ]here|_placeholder)|.*(?:\.\.\.|\*\*|xxxx|XXXX|____|----|\bREDACTED\b|\[REDACTED).*"
+    r"|(.)\1*|[$%<{\[(@&!~`].*|.*\$\{.*|.*\{\{.*|.*%[A-Z_]+%.*|\.{0,2}/.*|https?:.*|file:.*"
+    r"|(?:process\.env|os\.environ|os\.getenv|env|secrets|config|settings|vault|self|this|args|options|params|ctx|req)[.:\[].*",
+    re.DOTALL,
+)
+_PLACEHOLDER_WORDS = _VALUE_WORDS | frozenset(
+    "my your our the a this some sample insecure django flask app api access auth demo for testing super very not so".split()
+)
+_FILE = re.compile(r".*\.(?:pem|key|crt|json|ya?ml|txt|env|toml|ini|py|js|ts|md|html?)", re.IGNORECASE)
+_NAMES_A_CREDENTIAL = re.compile(
+    r"(?i)passw|passphrase|secret|token|credential|api_?key|(?:^|_)(?:key|pwd|auth)(?:$|_)"
+)
+_IDENTIFIER = re.compile(r"[A-Za-z_$][A-Za-z0-9_$]*(?:(?:\.|::|->|\?\.)[A-Za-z_$][A-Za-z0-9_$]*)*")
+_TOKEN_SHAPE = re.compile(r"[A-Za-z0-9._~+/=:%-]{16,}")
+_UUID = re.compile(r"[0-9a-fA-F]{8}(?:-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}")
+_DATE = re.compile(r"\d{4}-\d\d-\d\d.*|\d{1,2}[:/]\d\d.*|v?\d+(?:\.\d+)+\S*|\d+(?:[a-z]{1,2}|%)?")
+
+
+def credential(name: str) -> Credential | None:
+    """What a name promises, or None when it is no name of a credential.
+
+    >>> credential("API_TOKEN"), credential("dbPassword"), credential("token").strong, credential("max_tokens")
+    (Credential(rule='token', strong=True), Credential(rule='password', strong=True), False, None)
+    """
+    words = [word.lower() for word in _WORDS.findall(name)]
+    while len(words) > 1 and (words[-1] in _ENVIRONMENTS or (words[-1].isdigit() and len(words[-1]) <= 2)):
+        words.pop()
+    if not words:
+        return None
+    last, before = words[-1], words[:-1]
+    if last.endswith(_PASSWORDS) or (last in ("pass", "pw") and before) or last.endswith("pwd"):
+        return Credential("password", True)
+    if last in ("word", "phrase") and before and before[-1] == "pass":
+        return Credential("password", True)
+    if last.endswith("secret"):
+        return Credential("secret", True)
+    if last.endswith("key"):
+        owner = last.removesuffix("key") or (before[-1] if before else "")
+        return Credential("api_key" if owner == "api" else "secret_key", True) if owner in _KEYS else None
+    if last.endswith("token"):
+        owners = {last.removesuffix("token"), *before}
+        if owners & _OTHER_TOKENS:
+            return None
+        return Credential("token", bool(owners & _TOKEN_OWNERS))
+    return Credential("credential", False) if last in ("credential", "credentials") else None
+
+
+def plausible(value: str, name: str, promise: Credential, place: Place) -> bool:
+    """Whether a value that goes by such a name is to be masked.
+
+    >>> plausible("hunter2fake", "password", Credential("password", True), "bare")
+    True
+    >>> plausible("get_password", "password", Credential("password", True), "bare")
+    False
+    """
+    if not is_value(value, name):
+        return False
+    if place != "quoted" and _DATE.fullmatch(value) and promise.rule != "password":
+        return False
+    if not promise.strong:
+        return looks_random(value) and not _UUID.fullmatch(value)
+    if len(value) < (4 if promise.rule == "password" else 8):
+        return False
+    if place in ("environment", "flag"):
+        return "." not in value or not _IDENTIFIER.fullmatch(value)
+    if place == "quoted":
+        return True
+    return _mixed(value) and not _is_code(value)
+
+
+def is_value(value: str, name: str) -> bool:
+    """False for what documents, schemas, forms and programs put where a secret would stand."""
+    if len(value) < 4 or not value.isprintable() or " " in value or value.count("?") * 2 > len(value):
+        return False
+    lower = value.lower().strip("'\"`.,:;!")
+    if all(word in _PLACEHOLDER_WORDS for word in re.split(r"[-_ ]+", lower)):
+        return False
+    if lower == name.lower() or _PLACEHOLDER.fullmatch(lower) or _FILE.fullmatch(value):
+        return False
+    return not (_NAMES_A_CREDENTIAL.search(value) and re.fullmatch(r"[A-Za-z_]+(?:\.[A-Za-z_]+)*", value))
+
+
+def looks_random(value: str) -> bool:
+    """A long run of token characters with digits and letters in it, that is no dotted path of names.
+
+    >>> looks_random("9fceb02d0ae598e95dc970b7"), looks_random("reservation_number_1"), looks_random("512")
+    (True, False, False)
+    """
+    if not _TOKEN_SHAPE.fullmatch(value) or _DATE.fullmatch(value):
+        return False
+    digits = sum(character.isdigit() for character in value)
+    letters = sum(character.isalpha() for character in value)
+    words = re.split(r"[^A-Za-z]+", value)
+    wordy = sum(len(word) for word in words if len(word) > 4 and (word.islower() or word.istitle() or word.isupper()))
+    return digits >= 3 and letters >= 3 and wordy * 2 < len(value)
+
+
+def _mixed(value: str) -> bool:
+    letters = any(character.isalpha() for character in value)
+    digits = any(character.isdigit() for character in value)
+    marks = any(character in "!@#^*+~" for character in value)
+    return len(value) >= 6 and ((letters and (digits or marks)) or (digits and len(value) >= 8))
+
+
+def _is_code(value: str) -> bool:
+    """An attribute path, or a name that is itself the name of a credential (`password_2`)."""
+    if not _IDENTIFIER.fullmatch(value):
+        return False
+    return "." in value or "::" in value or bool(_NAMES_A_CREDENTIAL.search(value))

@@ -1,0 +1,142 @@
+r"""Seeing through backslash escapes, and getting back to where a thing stood.
+
+Conversation logs are JSON in JSON in JSON: a tool result is JSON text inside a message, and a command in it is quoted once
+more. Rules are written for plain text, so they look at a *view*: the text with its escapes undone at whatever depth they
+stand (`\n`, `\\n` and `\\\"` alike), every character outside ASCII replaced by `?`. The view keeps a map back, so that
+what is masked is the escaped form itself, whole escapes only: a JSON text stays one.
+"""
+
+from __future__ import annotations
+
+import bisect
+import re
+from collections.abc import Iterator
+
+import polars as pl
+
+from etl.redact.spans import Span
+
+_ESCAPE = re.compile(
+    r"""\\+(?:u(?P<pair>[dD][89abAB][0-9a-fA-F]{2}\\+u[dD][c-fC-F][0-9a-fA-F]{2})|u(?P<code>[0-9a-fA-F]{4})|"""
+    r"""(?P<line>[nr])|(?P<blank>[tbf])|(?P<mark>["'/]))"""
+)
+_QUOTE = re.compile(r"""\\*["'`]""")
+_PLAIN = bytes(byte if byte >= 0x20 or byte in b"\n\t" else 0x20 for byte in range(0x7F)) + b" " + b"?" * 0x80
+_CONTINUATION = bytes(range(0x80, 0xC0))
+_CODES = {f"\\u{code:04x}": chr(code) for code in range(0x20, 0x7F)}
+_CODES |= {f"\\u{code:04X}": chr(code) for code in range(0x20, 0x7F)}
+
+
+class View:
+    """A text as rules see it: `text` (ASCII), `data` (its bytes, one per character), and the way back by `raw_at`."""
+
+    __slots__ = ("_lower", "_raw_at", "_view_at", "data", "raw", "text")
+
+    def __init__(self, raw: str) -> None:
+        self.raw = raw
+        self._view_at: list[int] = []
+        self._raw_at: list[int] = []
+        flat = self._flatten(raw) if "\\" in raw else raw
+        self.data = flat.encode("ascii", "replace").translate(_PLAIN)
+        self.text = self.data.decode("ascii")
+        self._lower = self.text.lower()
+
+    def _flatten(self, raw: str) -> str:
+        pieces: list[str] = []
+        done = shrunk = 0
+        for match in _ESCAPE.finditer(raw):
+            start, end = match.span()
+            pieces += (raw[done:start], _meaning(match))
+            shrunk += end - start - 1
+            self._view_at.append(end - shrunk)
+            self._raw_at.append(end)
+            done = end
+        pieces.append(raw[done:])
+        return "".join(pieces)
+
+    def places(self, literal: str, *, lower: bool = True) -> Iterator[int]:
+        """Where a literal stands in the view; by default one in lower case, found in any case."""
+        text = self._lower if lower else self.text
+        place = text.find(literal)
+        while place >= 0:
+            yield place
+            place = text.find(literal, place + 1)
+
+    def span(self, start: int, end: int, rule: str, rank: int = 1) -> Span:
+        """`text[start:end]` as an offer of a rule, in places of the raw text."""
+        return Span(*self.raw_span(start, end), rule, rank)
+
+    def raw_at(self, position: int) -> int:
+        """Where in the raw text the thing at `position` of the view begins; also good for the end of a span.
+
+        >>> view = View('a' + chr(92) * 3 + '"b"'); view.text, [view.raw_at(n) for n in range(5)]
+        ('a"b"', [0, 1, 5, 6, 7])
+        """
+        index = bisect.bisect_right(self._view_at, position) - 1
+        if index < 0:
+            return position
+        return self._raw_at[index] + position - self._view_at[index]
+
+    def raw_span(self, start: int, end: int) -> tuple[int, int]:
+        """The raw place of `text[start:end]`, widened so that it never begins or ends inside an escape."""
+        raw = self.raw
+        first, last = self.raw_at(start), self.raw_at(end)
+        run = _run_before(raw, first)
+        if run % 2 or (run and raw[first] == "\\"):
+            first -= run
+        if last > first and raw[last - 1] == "\\":
+            while last < len(raw) and raw[last] == "\\":
+                last += 1
+            last = min(last + _run_before(raw, last) % 2, len(raw))
+        return first, last
+
+
+def _run_before(raw: str, position: int) -> int:
+    """How many backslashes stand right before a position."""
+    return position - len(raw[:position].rstrip("\\")) if position and raw[position - 1] == "\\" else 0
+
+
+def _meaning(match: re.Match[str]) -> str:
+    code = match["code"]
+    if code is not None:
+        return chr(int(code, 16)) if "0020" <= code < "007f" else " "
+    if match["line"]:
+        return "\n"
+    return match["mark"] or " "
+
+
+def literal_end(raw: str, opening: int, content: int) -> int | None:
+    r"""Where the string literal ends whose opening quote, with its backslashes, is `raw[opening:content]`.
+
+    A quote written with 2^d - 1 backslashes opens a literal d levels deep; the quote that closes it has as many more as
+    escaped backslashes of that level before it. None when the text ends before the literal does.
+
+    >>> literal_end(r'{"a": "say \"hi\" now"}', 6, 7)
+    21
+    """
+    quote, depth_marks = raw[content - 1], content - 1 - opening
+    step = 2 * (depth_marks + 1)
+    for match in _QUOTE.finditer(raw, content):
+        marks = match.end() - match.start() - 1
+        if match.group()[-1] != quote:
+            continue
+        if marks < depth_marks or (marks - depth_marks) % step == 0:
+            return match.end() - 1 - min(marks, depth_marks)
+    return None
+
+
+def flattened(texts: pl.Series) -> pl.Series:
+    """Whole columns as `View.text` would show them, near enough to tell which strings deserve a view."""
+    runs = texts.str.replace_all(r"\\+[nr]", "\n").str.replace_all(r"\\+[tbf]", " ")
+    runs = runs.str.replace_all(r"""\\+(["'/])""", "${1}")
+    coded = runs.str.contains("\\u", literal=True)
+    if coded.any():
+        plain = runs.str.replace_all(r"\\+u", "\\u").str.replace_many(list(_CODES), list(_CODES.values()))
+        runs = plain.str.replace_all(r"\\u[0-9a-fA-F]{4}", " ")
+    return runs
+
+
+def joined_data(texts: pl.Series) -> bytes:
+    """The strings of a column as `View.data` would show them, one byte per character, a line feed between any two."""
+    data: bytes = texts.str.join("\n").cast(pl.Binary).item()
+    return data.translate(_PLAIN, b"" if data.isascii() else _CONTINUATION)

@@ -1,0 +1,132 @@
+"""The stage itself: a table in, a table that may be written out."""
+
+from __future__ import annotations
+
+import json
+from collections import Counter
+from typing import final
+
+import polars as pl
+import pyarrow as pa
+
+from etl.errors import UsageError
+from etl.redact import kept, rules
+from etl.redact.leaves import COPIES, KEPT, BytesAsText, Plan, masked_array, string_leaves
+from etl.redact.search import masked_texts
+from etl.redact.spans import Masked
+from etl.schema import TABLES
+
+POLICIES = ("secrets", "none")
+"""What can be asked for today; `pii` and `strict` are refused until they are there."""
+
+_SEAL = object()
+_COUNTS = "redactions"
+
+
+@final
+class Redacted:
+    """A table that went through a `Redactor`. Writers take nothing else, so nothing unredacted can be written."""
+
+    __slots__ = ("_name", "_table")
+
+    def __init__(self, name: str, table: pa.Table, seal: object) -> None:
+        if seal is not _SEAL:
+            raise TypeError("a Redacted table comes from Redactor.table() only")
+        self._name = name
+        self._table = table
+
+    @property
+    def name(self) -> str:
+        """Which table of the lake the rows are for."""
+        return self._name
+
+    @property
+    def table(self) -> pa.Table:
+        """The rows."""
+        return self._table
+
+
+class Redactor:
+    """Applies one policy: `secrets`, or `none` for rows that are known to hold none. Cheap to make; safe in any process.
+
+    `version` names the rules, so that a lake can tell which of its rows older rules have seen.
+    """
+
+    def __init__(self, policy: str = "secrets") -> None:
+        if policy in ("pii", "strict"):
+            raise UsageError(f"the redaction policy {policy!r} comes with a later version; use one of: {_known()}")
+        if policy not in POLICIES:
+            raise UsageError(f"no redaction policy is called {policy!r}; use one of: {_known()}")
+        self.policy = policy
+        self.version = f"{rules.VERSION}+{kept.version()}" if policy == "secrets" else "none"
+
+    def table(self, name: str, table: pa.Table) -> Redacted:
+        """The rows with every secret replaced by its label, and `redactions` counting them, added to what it held."""
+        if name not in TABLES:
+            raise UsageError(f"no table is called {name!r}; tables: {', '.join(TABLES)}")
+        return Redacted(name, table if self.policy == "none" else _masked(name, table), _SEAL)
+
+    def text(self, text: str) -> tuple[str, dict[str, int]]:
+        """One text with its secrets replaced, and how often each rule did so.
+
+        >>> Redactor().text("postgres://app:hunter2fake@db.example/orders")
+        ('postgres://app:<SECRET_url_password>@db.example/orders', {'url_password': 1})
+        """
+        if self.policy == "none":
+            return text, {}
+        try:
+            found = masked_texts(pl.Series([text], dtype=pl.String))
+        except UnicodeEncodeError:
+            raw = text.encode("utf-8", "surrogatepass").decode("latin-1")
+            masked, counts = self.text(raw)
+            return masked.encode("latin-1").decode("utf-8", "surrogatepass"), counts
+        masked_text = found.get(text, Masked(text, Counter()))
+        return masked_text.text, dict(masked_text.counts)
+
+
+def _known() -> str:
+    return ", ".join(repr(policy) for policy in POLICIES)
+
+
+def _masked(name: str, table: pa.Table) -> pa.Table:
+    found = masked_texts(_distinct(table, KEPT[name]))
+    if not found:
+        return table
+    plan = Plan(KEPT[name], COPIES[name], found)
+    counts: dict[int, Counter[str]] = {}
+    for position, field in enumerate(table.schema):
+        changes = [masked_array(chunk, field.name, plan) for chunk in table.column(position).chunks]
+        start = 0
+        for change in changes:
+            for row, counter in change.counts.items():
+                counts.setdefault(start + row, Counter()).update(counter)
+            start += len(change.array)
+        if any(change.counts for change in changes):
+            arrays = [change.array for change in changes]
+            table = table.set_column(position, field, pa.chunked_array(arrays, field.type))
+    return _with_counts(table, counts) if _COUNTS in table.column_names else table
+
+
+def _distinct(table: pa.Table, kept_columns: frozenset[str]) -> pl.Series:
+    """Every text of the table once, the bytes of rejects included."""
+    columns = [pl.Series([], dtype=pl.String)]
+    for field in table.schema:
+        for chunk in table.column(field.name).chunks:
+            for leaf in string_leaves(chunk, field.name, kept_columns):
+                if pa.types.is_binary(leaf.type):
+                    texts = [BytesAsText.of(value).text for value in leaf.to_pylist() if value is not None]
+                    columns.append(pl.Series(texts, dtype=pl.String))
+                else:
+                    columns.append(pl.Series(leaf, dtype=pl.String))
+    return pl.concat(columns).drop_nulls().unique()
+
+
+def _with_counts(table: pa.Table, counts: dict[int, Counter[str]]) -> pa.Table:
+    """The `redactions` column with new counts added to those that rows came with."""
+    values = table.column(_COUNTS).to_pylist()
+    for row, counter in counts.items():
+        total = counter + Counter(json.loads(values[row])) if values[row] else counter
+        if total:
+            values[row] = json.dumps(dict(sorted(total.items())), separators=(",", ":"))
+    position = table.schema.get_field_index(_COUNTS)
+    return table.set_column(position, table.schema.field(position), pa.array(values, pa.string()))

@@ -1,0 +1,170 @@
+"""The few rules of our own: what conversation logs hold and a rule set for source code does not look for.
+
+Credentials by name (`etl/redact/named.py`), passwords and signatures in URLs, private keys however they are quoted, and
+keys of well-known services in any length, because what people type into a chat is cut, shortened and made up. Each rule
+works on a `View`, starts from literals that are cheap to find, and offers spans of the raw text.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from typing import NamedTuple
+
+from etl.redact import named
+from etl.redact.credentials import is_value, looks_random
+from etl.redact.escapes import View
+from etl.redact.spans import Span
+
+VERSION = "secrets-1"
+"""Changes when one of these rules does."""
+
+
+class Service(NamedTuple):
+    """Keys of one service: how they begin, what follows, and what must stand before them."""
+
+    rule: str
+    prefix: str
+    body: str
+
+
+_SERVICES = (
+    Service("anthropic_key", "sk-ant-", r"[A-Za-z0-9_-]{12,}"),
+    Service("openai_key", "sk-proj-", r"[A-Za-z0-9_-]{12,}"),
+    Service("openai_key", "sk-svcacct-", r"[A-Za-z0-9_-]{12,}"),
+    Service("openai_key", "sk-admin-", r"[A-Za-z0-9_-]{12,}"),
+    Service("openai_key", "sk-", r"[A-Za-z0-9]{20,}"),
+    Service("openrouter_key", "sk-or-", r"[A-Za-z0-9_-]{12,}"),
+    Service("langfuse_secret", "sk-lf-", r"[A-Za-z0-9-]{12,}"),
+    Service("aws_access_key", "AKIA", r"[A-Z0-9]{16}(?![A-Za-z0-9])"),
+    Service("aws_access_key", "ASIA", r"[A-Z0-9]{16}(?![A-Za-z0-9])"),
+    Service("github_token", "ghp_", r"[A-Za-z0-9]{16,}"),
+    Service("github_token", "gho_", r"[A-Za-z0-9]{16,}"),
+    Service("github_token", "ghu_", r"[A-Za-z0-9]{16,}"),
+    Service("github_token", "ghs_", r"[A-Za-z0-9]{16,}"),
+    Service("github_token", "ghr_", r"[A-Za-z0-9]{16,}"),
+    Service("github_token", "github_pat_", r"[A-Za-z0-9_]{16,}"),
+    Service("gitlab_token", "glpat-", r"[A-Za-z0-9_.-]{12,}"),
+    Service("gitlab_token", "gldt-", r"[A-Za-z0-9_.-]{12,}"),
+    Service("gitlab_token", "glrt-", r"[A-Za-z0-9_.-]{12,}"),
+    Service("slack_token", "xox", r"[abceoprs](?:\.xox[a-z])?-[A-Za-z0-9-]{10,}"),
+    Service("slack_token", "xapp-", r"[A-Za-z0-9-]{12,}"),
+    Service("slack_webhook", "hooks.slack.com/", r"(?:services|workflows|triggers)/[A-Za-z0-9/_]{20,}"),
+    Service("discord_webhook", "/api/webhooks/", r"[0-9]{15,20}/[A-Za-z0-9_-]{20,}"),
+    Service("google_key", "AIza", r"[A-Za-z0-9_-]{30,}"),
+    Service("google_key", "ya29.", r"[A-Za-z0-9_-]{16,}"),
+    Service("google_key", "GOCSPX-", r"[A-Za-z0-9_-]{16,}"),
+    Service("huggingface_token", "hf_", r"[A-Za-z0-9]{20,}"),
+    Service("npm_token", "npm_", r"[A-Za-z0-9]{20,}"),
+    Service("pypi_token", "pypi-", r"[A-Za-z0-9_-]{32,}"),
+    Service("sendgrid_key", "SG.", r"[A-Za-z0-9_-]{12,}\.[A-Za-z0-9_-]{12,}"),
+    Service("stripe_key", "k_live_", r"[A-Za-z0-9]{10,}"),
+    Service("stripe_key", "k_test_", r"[A-Za-z0-9]{10,}"),
+    Service("stripe_key", "whsec_", r"[A-Za-z0-9+/=]{16,}"),
+    Service("groq_key", "gsk_", r"[A-Za-z0-9]{20,}"),
+    Service("xai_key", "xai-", r"[A-Za-z0-9]{20,}"),
+    Service("langsmith_key", "lsv2_", r"(?:pt|sk)_[A-Za-z0-9_]{20,}"),
+    Service("nvidia_key", "nvapi-", r"[A-Za-z0-9_-]{20,}"),
+    Service("perplexity_key", "pplx-", r"[A-Za-z0-9]{20,}"),
+    Service("jwt", "eyJ", r"[A-Za-z0-9_-]{8,}\.eyJ[A-Za-z0-9_-]{8,}(?:\.[A-Za-z0-9_-]*)?"),
+)
+_BODIES = {service: re.compile(service.body) for service in _SERVICES}
+_ADDRESSES = ("hooks.slack.com/", "/api/webhooks/")
+"""Prefixes that only lead to the secret and are no part of it."""
+_MADE_UP = re.compile(r"(?i)x{5}|\.{3}|your")
+
+_USERINFO = re.compile(
+    r"""(?P<user>[^\s/?#"'`<>@:\\]{0,128})(?::(?P<password>[^\s/?#"'`<>\\]{1,256}))?@(?=[A-Za-z0-9\[._-])"""
+)
+_URL_VARIABLE = re.compile(r"[$%<{\[*].*|x+|\.+|passw(?:or)?d|pass|pwd")
+_SIGNATURES = ("sig=", "signature=", "key=")
+_SIGNATURE = re.compile(r"=(?P<value>[A-Za-z0-9%+/=_-]{16,})")
+
+_PRIVATE_KEY = re.compile(r"-----BEGIN [A-Z0-9 ]{0,40}PRIVATE KEY(?: BLOCK)?-----")
+_PRIVATE_KEY_END = re.compile(r"-----END [A-Z0-9 ]{0,40}PRIVATE KEY(?: BLOCK)?-----")
+_KEY_LINES = re.compile(r"[\sA-Za-z0-9+/=:,-]*")
+_KEY_BODY = re.compile(r"[A-Za-z0-9+/=]{16}")
+_BETWEEN_QUOTES = re.compile(r"""[^"']+""")
+
+SUSPECT = "|".join(
+    (
+        named.SUSPECT,
+        r"://[^ \t\n/?#\"'`<>@:\\]*(?::[^ \t\n/?#\"'`<>\\]+)?@[A-Za-z0-9\[._-]",
+        r"(?i:[?&;](?:amp;)?(?:[a-z-]*sig|[a-z-]*signature|[a-z_-]*key)|\bsignature)=[A-Za-z0-9%+/=_-]{16}",
+        "PRIVATE KEY",
+        *(re.escape(service.prefix) + re.sub(r"\(\?![^)]*\)", "", service.body) for service in _SERVICES),
+    )
+)
+"""What a string must match (as a Rust regular expression, on its flattened form) before any rule here can find something."""
+
+
+def spans(view: View) -> Iterator[Span]:
+    """What the rules of our own find in a view, in places of the raw text."""
+    yield from named.spans(view)
+    yield from _services(view)
+    yield from _logins_in_urls(view)
+    yield from _signatures(view)
+    yield from _private_keys(view)
+
+
+def _services(view: View) -> Iterator[Span]:
+    for service, body in _BODIES.items():
+        for place in view.places(service.prefix, lower=False):
+            before = view.text[place - 1 : place]
+            if before.isalnum() and not service.prefix.startswith(("k_", "/")):
+                continue
+            match = body.match(view.text, place + len(service.prefix))
+            if not match or not any(map(str.isdigit, match.group())) or _MADE_UP.search(match.group()):
+                continue
+            start = match.start() if service.prefix in _ADDRESSES else place - service.prefix.startswith("k_")
+            yield view.span(start, match.end(), service.rule, 2)
+
+
+def _logins_in_urls(view: View) -> Iterator[Span]:
+    """`scheme://user:password@host`, and a token in place of the user."""
+    for place in view.places("://"):
+        match = _USERINFO.match(view.text, place + 3)
+        if not match or view.text.startswith("sha256:", match.end()):
+            continue
+        user, password = match["user"], match["password"]
+        if "=" not in user and looks_random(user):
+            yield view.span(*match.span("user"), "url_token")
+        if password and not _URL_VARIABLE.fullmatch(password.lower()):
+            yield view.span(*match.span("password"), "url_password")
+
+
+def _signatures(view: View) -> Iterator[Span]:
+    """`?sig=…`, `&X-Amz-Signature=…`, `&key=…`: whoever has the URL has the access."""
+    for name in _SIGNATURES:
+        for place in view.places(name):
+            match = _SIGNATURE.match(view.text, place + len(name) - 1)
+            if not match or not any(map(str.isdigit, match["value"])) or not is_value(match["value"], ""):
+                continue
+            parameter = re.search(
+                r"(?:[?&;](?:amp;)?[A-Za-z_-]*|(?:^|[^A-Za-z]))\Z", view.text[max(0, place - 24) : place]
+            )
+            if parameter and (parameter.group()[:1] in ("?", "&", ";") or name == "signature="):
+                yield view.span(*match.span("value"), "url_signature")
+
+
+def _private_keys(view: View) -> Iterator[Span]:
+    """The block as one span; piece by piece where quotes divide it; to the last line of base64 where its end is missing."""
+    text = view.text
+    for place in view.places("-----BEGIN ", lower=False):
+        match = _PRIVATE_KEY.match(text, place)
+        if not match:
+            continue
+        begin = match.end()
+        close = _PRIVATE_KEY_END.search(text, begin, begin + (1 << 14))
+        lines = _KEY_LINES.match(text, begin)
+        end = close.start() if close else lines.end() if lines else begin
+        if not _KEY_BODY.search(text, begin, end):
+            continue
+        if close and '"' not in text[begin:end]:
+            yield view.span(place, close.end(), "private_key", 3)
+            continue
+        for piece in _BETWEEN_QUOTES.finditer(text, begin, end):
+            body = piece.group().rstrip()
+            if _KEY_BODY.search(body):
+                start = piece.start() + len(body) - len(body.lstrip())
+                yield view.span(start, piece.start() + len(body), "private_key", 3)
