@@ -4,7 +4,7 @@ from __future__ import annotations
 
 FLAGS: dict[str, str] = {
     "abandoned": "The log went on elsewhere from an earlier turn: a branch that was left.",
-    "ambiguous_parent": "A parent, of the row or of a message, is named but not there, or more than one could be meant.",
+    "ambiguous_parent": "A parent of the row or of a message is named but not there, or several could be meant.",
     "api_error": "The harness put an error of the API in the place of a response; that message is synthetic.",
     "compacted": "The harness replaced earlier turns by a summary: the model no longer saw them afterwards.",
     "content_not_captured": "The log says that a message existed, but not what it said.",
