@@ -14,6 +14,7 @@
 -- `at` is a word of DuckDB's own grammar: write "at", or m.at after FROM messages m.
 
 SET TimeZone = 'UTC';
+SET parquet_metadata_cache = true; -- data files never change, they come and go
 
 -- ---------------------------------------------------------------------------------------------------------------------
 -- Where the lake is. The library has no getenv, and a name that does not exist cannot even be parsed around: the call is
