@@ -68,7 +68,7 @@ def open_views(connection: duckdb.DuckDBPyConnection, lake: LakePath) -> None:
     # Temporary objects and variables belong to one cursor. Views that all cursors share need neither.
     script = views_sql().replace("CREATE OR REPLACE TEMP ", "CREATE OR REPLACE ")
     try:
-        connection.execute("SET GLOBAL TimeZone = 'UTC'")
+        connection.execute("SET GLOBAL TimeZone = 'UTC'; SET GLOBAL parquet_metadata_cache = true")  # cursors too
         connection.execute("SET VARIABLE etl_lake = $1", [str(root)])
         connection.execute(script)
         for view in ("rollouts_stored", "rejects", "sources", "events"):
