@@ -1,7 +1,8 @@
 """The contract of an adapter, and the list of those there are.
 
-An adapter is one file in `etl/adapters/` with one subclass of `Adapter`. There is nothing to register: every module of that
-package whose name does not start with `_` is one. The contract tests (`tests/contract/`) run by themselves on all of them.
+An adapter is one file in `etl/adapters/` with one subclass of `Adapter`. There is nothing to register: every module
+of that package whose name does not start with `_` is one. The contract tests (`tests/contract/`) run by themselves on
+all of them.
 """
 
 from __future__ import annotations
@@ -59,7 +60,9 @@ class Adapter(abc.ABC):
 
     @abc.abstractmethod
     def score(self, sample: Sample) -> float:
-        """How sure it is, 0 to 1, that a file is of its format; by content alone. 0: not mine. 1: nothing else looks like it."""
+        """How sure it is, 0 to 1, that a file is of its format; by content alone. 0: not mine. 1: nothing else looks
+        like it.
+        """
 
     @abc.abstractmethod
     def parse(self, records: Iterable[Record], file: FileContext) -> Iterator[Outcome]:
@@ -69,7 +72,9 @@ class Adapter(abc.ABC):
         """
 
     def assemble(self, family: Sequence[StoredEvent]) -> Iterator[Conversation | Unusable | Ignored]:
-        """Conversations from all stored events of one family (one key, or several that share a record). Pure in the set."""
+        """Conversations from all stored events of one family (one key, or several that share a record). Pure in the
+        set.
+        """
         raise NotImplementedError(f"{self.name} does not span files")
 
 

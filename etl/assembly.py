@@ -12,8 +12,8 @@ from etl.decode import encode
 from etl.events import EventStore, Touched
 from etl.lake import Lake, StagedFile
 from etl.normalise import FileMemory, Refused, Stream, normalise
-from etl.reading import Rejects, RowBuffer, Settings, Staging
 from etl.report import FileResult, Place
+from etl.staging import Rejects, RowBuffer, Settings, Staging
 
 
 class Assembled:
@@ -27,7 +27,11 @@ class Assembled:
 
 
 def assemble(
-    lake: Lake, settings: Settings, touched: Mapping[tuple[str, str], Touched], results: Iterable[FileResult], attempt: int
+    lake: Lake,
+    settings: Settings,
+    touched: Mapping[tuple[str, str], Touched],
+    results: Iterable[FileResult],
+    attempt: int,
 ) -> Assembled:
     """Rows of every conversation that new events touch; `touched` is (source, adapter) → what.
 

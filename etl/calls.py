@@ -1,7 +1,8 @@
 """Tool calls into steps: arguments as the text of an object, ids made unique, each result paired with its call.
 
-A result answers the open call with its id: of the latest message that made one, the first; without an id, the first open call of the same
-name, else the only open call. A missing result stays missing, an orphan stays where it is; nothing is invented.
+A result answers the open call with its id: of the latest message that made one, the first; without an id, the first
+open call of the same name, else the only open call. A missing result stays missing, an orphan stays where it is;
+nothing is invented.
 """
 
 from __future__ import annotations
@@ -69,8 +70,20 @@ def arguments(value: Any, free_form: bool = False) -> Arguments:
 class StepRow:
     """A step while its result is awaited."""
 
-    __slots__ = ("actor", "arguments", "at", "call_id", "condition", "duration_ms", "error", "message_index", "name",
-                 "raw_arguments", "result_index", "status")
+    __slots__ = (
+        "actor",
+        "arguments",
+        "at",
+        "call_id",
+        "condition",
+        "duration_ms",
+        "error",
+        "message_index",
+        "name",
+        "raw_arguments",
+        "result_index",
+        "status",
+    )
 
     def __init__(self, call: ToolCall, call_id: str, parsed: Arguments, message_index: int, at: int | None) -> None:
         self.call_id = call_id

@@ -1,4 +1,6 @@
-"""Which files have to be read: told from what the lake knows of them, size and time first, digest where they disagree."""
+"""Which files have to be read: told from what the lake knows of them, size and time first, digest where they
+disagree.
+"""
 
 from __future__ import annotations
 
@@ -31,13 +33,17 @@ class Change(NamedTuple):
 
 
 def changes(
-    files: Iterable[FoundFile], known: Mapping[str, Mapping[str, KnownFile]], source: str | None, format: str | None,
+    files: Iterable[FoundFile],
+    known: Mapping[str, Mapping[str, KnownFile]],
+    source: str | None,
+    format: str | None,
     reparse: bool,
 ) -> list[Change]:
-    """How each file differs. `known` is source → uri → file; without a `source`, a file is looked for under its adapter's name.
+    """How each file differs. `known` is source → uri → file; without a `source`, a file is looked for under its
+    adapter's name.
 
-    Files that failed or were skipped are looked at again, since an adapter may read them now. `reparse` reads unchanged files
-    again where a newer adapter reads them.
+    Files that failed or were skipped are looked at again, since an adapter may read them now. `reparse` reads
+    unchanged files again where a newer adapter reads them.
     """
     versions = {name: adapter.version for name, adapter in adapters().items()}
     return [_change(file, known, source, format, reparse, versions) for file in files]

@@ -37,9 +37,9 @@ class Fitting:
             number: int = value
         elif value is None:
             return None
-        elif type(value) is float and value.is_integer():
-            number = int(value)
-        elif type(value) is str and value.strip().lstrip("+-").isdecimal() and len(value) < 20:
+        elif (type(value) is float and value.is_integer()) or (
+            type(value) is str and value.strip().lstrip("+-").isdecimal() and len(value) < 20
+        ):
             number = int(value)
         else:
             self.miss(name, value)

@@ -1,7 +1,7 @@
 """Rows into Arrow columns: flat Python lists and offsets, never a dict per row.
 
-Each nested column is built from its leaves with `ListArray.from_arrays` and `StructArray.from_arrays`; types come from the
-one schema, so a column that is all null has the same type as everywhere.
+Each nested column is built from its leaves with `ListArray.from_arrays` and `StructArray.from_arrays`; types come
+from the one schema, so a column that is all null has the same type as everywhere.
 """
 
 from __future__ import annotations
@@ -17,8 +17,21 @@ from etl.row import Row
 from etl.schema import SCHEMA_VERSION, arrow_schema
 
 SCHEMA = arrow_schema("rollouts")
-_NESTED = frozenset({"messages", "message_info", "steps", "judgments", "scenario", "usage", "seeded", "flags",
-                     "token_ids", "loss_mask", "logprobs"})
+_NESTED = frozenset(
+    {
+        "messages",
+        "message_info",
+        "steps",
+        "judgments",
+        "scenario",
+        "usage",
+        "seeded",
+        "flags",
+        "token_ids",
+        "loss_mask",
+        "logprobs",
+    }
+)
 _BATCH = frozenset({"schema_version", "batch_id", "ingested_at"})
 _PLAIN_NAMES = [name for name in SCHEMA.names if name not in _NESTED and name not in _BATCH]
 _plain_values = attrgetter(*_PLAIN_NAMES)
@@ -27,7 +40,11 @@ _plain_values = attrgetter(*_PLAIN_NAMES)
 def rollouts_table(rows: Sequence[Row], batch_id: str, ingested_at: int) -> pa.Table:
     """The rows as a table of the one schema; `ingested_at` in microseconds."""
     count = len(rows)
-    plain = dict(zip(_PLAIN_NAMES, zip(*map(_plain_values, rows), strict=True) if rows else [()] * len(_PLAIN_NAMES), strict=True))
+    plain = dict(
+        zip(
+            _PLAIN_NAMES, zip(*map(_plain_values, rows), strict=True) if rows else [()] * len(_PLAIN_NAMES), strict=True
+        )
+    )
     plain["schema_version"] = (SCHEMA_VERSION,) * count
     plain["batch_id"] = (batch_id,) * count
     plain["ingested_at"] = (ingested_at,) * count
@@ -60,7 +77,9 @@ def _offsets(lengths: Iterable[int]) -> pa.Array:
 
 
 def _struct_of(columns: Sequence[Sequence[Any]], kind: pa.StructType) -> pa.StructArray:
-    return pa.StructArray.from_arrays([column(values, field.type) for values, field in zip(columns, kind, strict=True)], fields=list(kind))
+    return pa.StructArray.from_arrays(
+        [column(values, field.type) for values, field in zip(columns, kind, strict=True)], fields=list(kind)
+    )
 
 
 def _transposed(tuples: Sequence[tuple[Any, ...]], width: int) -> list[tuple[Any, ...]]:
@@ -75,8 +94,13 @@ def _list_of_structs(lists: list[list[tuple[Any, ...]]], kind: pa.ListType) -> p
 
 def _structs(values: list[tuple[Any, ...] | None], kind: pa.StructType) -> pa.StructArray:
     blank = (None,) * kind.num_fields
-    columns = [column(items, field.type) for items, field in zip(_transposed([v or blank for v in values], kind.num_fields), kind, strict=True)]
-    return pa.StructArray.from_arrays(columns, fields=list(kind), mask=pa.array([value is None for value in values], pa.bool_()))
+    columns = [
+        column(items, field.type)
+        for items, field in zip(_transposed([v or blank for v in values], kind.num_fields), kind, strict=True)
+    ]
+    return pa.StructArray.from_arrays(
+        columns, fields=list(kind), mask=pa.array([value is None for value in values], pa.bool_())
+    )
 
 
 def _messages(rows: Sequence[Row], kind: pa.ListType) -> pa.ListArray:

@@ -1,7 +1,8 @@
 """What adapters read and what they give: records in; conversations, fragments, rejects and ignored records out.
 
-Values are passed on as the log has them: the spine turns times, tokens, arguments and tool definitions into columns, pairs
-results with calls, makes identities, and redacts (`etl/normalise.py`). An adapter that cannot get those wrong is short.
+Values are passed on as the log has them: the spine turns times, tokens, arguments and tool definitions into columns,
+pairs results with calls, makes identities, and redacts (`etl/normalise.py`). An adapter that cannot get those wrong
+is short.
 """
 
 from __future__ import annotations
@@ -109,8 +110,10 @@ class Identity(msgspec.Struct, frozen=True, gc=False):
 
 
 class Conversation(msgspec.Struct, gc=False):
-    """One attempt, whole. Give `native_id` only where the log's id is globally unique and names this conversation for good;
-    otherwise give `local_id` (or nothing), and the spine adds a hash of the record and its occurrence in the file."""
+    """One attempt, whole. Give `native_id` only where the log's id is globally unique and names this conversation for
+    good; otherwise give `local_id` (or nothing), and the spine adds a hash of the record and its occurrence in the
+    file.
+    """
 
     messages: list[Message]
     records: Sequence[Record]
@@ -127,7 +130,7 @@ class Conversation(msgspec.Struct, gc=False):
     task: tuple[str, str] | None = None
     """(namespace, native task id): attempts at the same task agree on it."""
     task_from_prompt: bool = False
-    """True where the first user turn is logged input, so that system prompt, tools and prompt together name the task."""
+    """True where the first user turn is logged input, so that system prompt, tools and prompt name the task."""
     group: str | None = None
     """Declared repeats of one task or prefix: any text that all of them, and only they, share."""
     sample_index: int | None = None
@@ -159,7 +162,7 @@ class Conversation(msgspec.Struct, gc=False):
 
 
 class Fragment(msgspec.Struct, gc=False):
-    """One record of a conversation that spans files: the spine stores it in `events` and hands it back to `assemble`."""
+    """One record of a conversation that spans files: it is stored in `events` and handed back to `assemble`."""
 
     record: Record
     key: str

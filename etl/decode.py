@@ -1,7 +1,8 @@
 """JSON bytes into Python values without losing any: fast where the text is plain, exact where it is not.
 
-msgspec decodes whatever is strictly valid and keeps integers of any size. What it refuses (NaN, lone surrogates, numbers beyond
-a double, raw control characters, invalid UTF-8) and what it would lose (duplicate keys) goes to a second, exact decoder.
+msgspec decodes whatever is strictly valid and keeps integers of any size. What it refuses (NaN, lone surrogates,
+numbers beyond a double, raw control characters, invalid UTF-8) and what it would lose (duplicate keys) goes to a
+second, exact decoder.
 """
 
 from __future__ import annotations
@@ -9,6 +10,7 @@ from __future__ import annotations
 import json
 import math
 import re
+from itertools import islice
 from typing import Any, NamedTuple
 
 import msgspec
@@ -20,7 +22,9 @@ MORE_TEXT = "more text after the value"
 """What JsonError says where a whole value was decoded; its `position` is then where the rest begins."""
 
 DUPLICATES = "duplicate_keys"
-"""Key under which an object keeps the earlier values of a key that occurs twice (the last one wins, as in every reader)."""
+"""Key under which an object keeps the earlier values of a key that occurs twice (the last one wins, as in every
+reader).
+"""
 
 _SHARED_LEAST, _SHARED_MOST, _SHARED_COUNT = 1_024, 1 << 16, 4
 """Bytes of members that are worth sharing, and how many of a name are remembered."""
@@ -40,7 +44,9 @@ class Decoded(NamedTuple):
 
 
 class JsonError(ValueError):
-    """The bytes are not one JSON value. `position` is where it stops making sense, `complete` false when text is missing."""
+    """The bytes are not one JSON value. `position` is where it stops making sense, `complete` false when text is
+    missing.
+    """
 
     def __init__(self, message: str, position: int, complete: bool) -> None:
         super().__init__(message)
@@ -61,8 +67,9 @@ def decode(raw: bytes) -> Decoded:
 
 
 class RecordDecoder:
-    """Decodes the records of one file. Members that repeat from record to record (tool definitions, settings) are decoded once
-    and shared, so whoever gets a record must not change what lies in it."""
+    """Decodes the records of one file. Members that repeat from record to record (tool definitions, settings) are
+    decoded once and shared, so whoever gets a record must not change what lies in it.
+    """
 
     def __init__(self) -> None:
         self._recent: dict[str, list[tuple[bytes, Any]]] = {}
@@ -76,7 +83,8 @@ class RecordDecoder:
             value = {name: self._member(name, bytes(text)) for name, text in members.items()}
         except (ValueError, RecursionError):
             return decode(raw)
-        # What is left of the text when its members are taken away must be exactly their names: else a name occurs twice.
+        # What is left of the text when its members are taken away must be exactly their names: else a name occurs
+        # twice.
         left = len(raw.rstrip()) - sum(map(len, map(bytes, members.values()))) - sum(map(len, members))
         count = len(members)
         if left in (4 * count + 1, 6 * count):
@@ -99,8 +107,8 @@ class RecordDecoder:
 def _checked(text: bytes) -> Any:
     """A value whose text has neither duplicate keys nor too deep a nesting; ValueError sends it to the exact decoder.
 
-    A key that is lost takes its two quotes with it: what the value encodes to has as many quotes as the text, or else the exact
-    decoder has a look (it also does where a quote is spelt `\\u0022`).
+    A key that is lost takes its two quotes with it: what the value encodes to has as many quotes as the text, or else
+    the exact decoder has a look (it also does where a quote is spelt `\\u0022`).
     """
     value = _plain.decode(text)
     if type(value) is dict or type(value) is list:
@@ -115,8 +123,12 @@ def _depth(value: Any) -> int:
     """How deep a decoded value is nested, counted up to MAX_DEPTH + 1."""
     level, depth = [value], 0
     while level and depth <= MAX_DEPTH:
-        level = [x for item in level for x in (item.values() if type(item) is dict else item)
-                 if type(x) is dict or type(x) is list]
+        level = [
+            x
+            for item in level
+            for x in (item.values() if type(item) is dict else item)
+            if type(x) is dict or type(x) is list
+        ]
         depth += 1
     return depth
 
@@ -174,9 +186,7 @@ def escapes(text: str) -> str:
     >>> escapes("a\ud83eb")
     'a\\ud83eb'
     """
-    parts = []
-    for match in list(_SURROGATE.finditer(text))[:20]:
-        parts.append((max(0, match.start() - 40), match.end() + 40))
+    parts = [(max(0, match.start() - 40), match.end() + 40) for match in islice(_SURROGATE.finditer(text), 20)]
     shown = text if len(text) <= 400 else " … ".join(text[start:end] for start, end in parts)
     return _SURROGATE.sub(lambda match: f"\\u{ord(match.group()):04x}", shown)
 

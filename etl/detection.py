@@ -32,8 +32,26 @@ _MAGIC = (
     (b"PK\x03\x04", "a ZIP archive"),
 )
 _LFS = b"version https://git-lfs.github.com/spec/"
-_SPEECH = {"messages", "message", "conversation", "conversations", "role", "content", "prompt", "completion", "traj",
-           "resourceSpans", "resourceLogs", "spans", "steps", "trajectory", "history", "events", "turns", "text"}
+_SPEECH = {
+    "messages",
+    "message",
+    "conversation",
+    "conversations",
+    "role",
+    "content",
+    "prompt",
+    "completion",
+    "traj",
+    "resourceSpans",
+    "resourceLogs",
+    "spans",
+    "steps",
+    "trajectory",
+    "history",
+    "events",
+    "turns",
+    "text",
+}
 """Keys that a conversation has somewhere near its top; a single object without any of them is settings or metadata."""
 
 
@@ -80,7 +98,9 @@ def sample(path: Path, member: str | None, uri: str) -> Sample:
 
 
 def _first(source: Iterator[bytes], head: list[bytes]) -> Iterator[bytes]:
-    """The blocks up to SAMPLE_BYTES, at a line end where there is one, so that the cut makes no torn record of its own."""
+    """The blocks up to SAMPLE_BYTES, at a line end where there is one, so that the cut makes no torn record of its
+    own.
+    """
     size = 0
     for block in source:
         head.append(block)
@@ -114,7 +134,9 @@ def _refuse(sample: Sample, scores: dict[str, float]) -> None:
     if not head.strip(b" \t\r\n\x00\xef\xbb\xbf"):
         raise Skipped(f"{sample.uri}: empty")
     if head.startswith(_LFS):
-        raise DetectionError(f"{sample.uri}: a Git LFS pointer, not the file itself; run `git lfs pull` and ingest again")
+        raise DetectionError(
+            f"{sample.uri}: a Git LFS pointer, not the file itself; run `git lfs pull` and ingest again"
+        )
     for magic, what in _MAGIC:
         if head.startswith(magic):
             raise Skipped(f"{sample.uri}: {what}")
@@ -124,7 +146,9 @@ def _refuse(sample: Sample, scores: dict[str, float]) -> None:
     if len(sample.values) == 1 and not sample.array and not _speaks(sample.values[0]):
         raise Skipped(f"{sample.uri}: a single JSON object without messages (settings, metadata or metrics)")
     best = ", ".join(f"{name} {score:.2f}" for name, score in sorted(scores.items(), key=lambda item: -item[1])[:3])
-    raise DetectionError(f"{sample.uri}: no known conversation format (best: {best}); name one with --format, see `etl formats`")
+    raise DetectionError(
+        f"{sample.uri}: no known conversation format (best: {best}); name one with --format, see `etl formats`"
+    )
 
 
 def _speaks(value: object, depth: int = 4) -> bool:

@@ -25,7 +25,8 @@ class FoundFile(NamedTuple):
 
 
 def discover(paths: Iterable[str | Path], exclude: Sequence[str] = ()) -> list[FoundFile]:
-    """Every file under the given files, folders and globs, sorted by path; lakes and what `exclude` matches are left out.
+    """Every file under the given files, folders and globs, sorted by path; lakes and what `exclude` matches are left
+    out.
 
     `exclude` globs are matched against the whole path, the path below the given folder, and the name.
     UsageError where a path does not exist or a glob matches nothing.
@@ -57,7 +58,7 @@ def _roots(given: str) -> list[Path]:
     path = Path(given).expanduser()
     if path.exists() or path.is_symlink():
         return [path]
-    matches = sorted(glob.glob(str(path), recursive=True, include_hidden=True))
+    matches = sorted(glob.glob(str(path), recursive=True, include_hidden=True))  # noqa: PTH207 (absolute globs too)
     if not matches:
         raise UsageError(f"{given}: no such file or folder, and no file matches it as a glob")
     return [Path(match) for match in matches]
@@ -90,7 +91,7 @@ def _excluded(path: Path, root: Path, patterns: Sequence[str]) -> bool:
 
 
 def _entry(path: Path) -> FoundFile:
-    uri = os.path.abspath(path)
+    uri = os.path.abspath(path)  # noqa: PTH100 (a link keeps its own name)
     try:
         status = path.stat()
     except OSError:

@@ -1,7 +1,8 @@
 """Byte blocks into records, whatever the file's name says: JSON Lines, one array, or values one after another.
 
-The layout is told from the first block. Lines end at `\\n` and nowhere else (U+2028 and its like are text). What does not
-decode becomes `Broken` with its bytes and place; a record glued to a cut-off one, or to another record, is found again.
+The layout is told from the first block. Lines end at `\\n` and nowhere else (U+2028 and its like are text). What does
+not decode becomes `Broken` with its bytes and place; a record glued to a cut-off one, or to another record, is found
+again.
 """
 
 from __future__ import annotations
@@ -29,6 +30,10 @@ class Limits(NamedTuple):
     """Longest record; longer ones are rejected unread."""
     whole_array_bytes: int = 64 << 20
     """An array up to this size is decoded at once, a larger one element by element."""
+
+
+LIMITS = Limits()
+"""The limits where nobody sets others."""
 
 
 class Broken(msgspec.Struct, gc=False):
@@ -85,7 +90,7 @@ class _Input:
         return taken
 
 
-def frame(blocks: Iterator[bytes], limits: Limits = Limits()) -> Iterator[Framed]:
+def frame(blocks: Iterator[bytes], limits: Limits = LIMITS) -> Iterator[Framed]:
     """Every record of a file in order, with line (from 1) and offset (from 0, in the decompressed UTF-8 text).
 
     Errors of `blocks` (SourceError) pass through after everything before them was given.
@@ -216,9 +221,9 @@ def _recovered(raw: bytes, line: int, offset: int, last: bool, error: JsonError)
 def _restart(text: bytes, error: JsonError) -> int:
     """Where the next record begins in a line whose first one breaks off; 0 where none does.
 
-    Text before any record is passed over. A record that breaks off inside a text, a name, a number or a word is followed by a
-    brace just where decoding fails: at the brace, or right after it when its first quote ended an open string. A line that
-    is only torn fails at its end: its inner objects are no records.
+    Text before any record is passed over. A record that breaks off inside a text, a name, a number or a word is
+    followed by a brace just where decoding fails: at the brace, or right after it when its first quote ended an open
+    string. A line that is only torn fails at its end: its inner objects are no records.
     """
     position = error.position
     if text[:1] not in _OPENERS:
@@ -242,8 +247,14 @@ def _restart(text: bytes, error: JsonError) -> int:
 
 def _broken(raw: bytes, line: int, offset: int, tail: bool, error: JsonError) -> Broken:
     if tail:
-        return Broken("torn_tail", "the file ends in the middle of this record; ingest it again when it is complete",
-                      raw, line, offset, tail=True)
+        return Broken(
+            "torn_tail",
+            "the file ends in the middle of this record; ingest it again when it is complete",
+            raw,
+            line,
+            offset,
+            tail=True,
+        )
     if str(error).startswith("nested deeper"):
         return Broken("too_deep", f"{error}; flatten it to read it", raw, line, offset)
     return Broken("not_json", f"not a JSON record (byte {offset + error.position}: {error})", raw, line, offset)
@@ -255,8 +266,14 @@ def _values(source: _Input, limits: Limits) -> Iterator[Framed]:
     while True:
         if not _pass_space(source, b",\x1e" if in_array else b"\x1e"):
             if in_array and not cut:
-                yield Broken("torn_tail", "the file ends inside its array; ingest it again when it is complete",
-                             b"", source.line, source.offset, tail=True)
+                yield Broken(
+                    "torn_tail",
+                    "the file ends inside its array; ingest it again when it is complete",
+                    b"",
+                    source.line,
+                    source.offset,
+                    tail=True,
+                )
             return
         char = source.data[source.at : source.at + 1]
         if char == b"]" and in_array:

@@ -46,7 +46,9 @@ class Stream(NamedTuple):
 
 
 class FileMemory:
-    """What the rows of one file have in common: how often a record occurred, tool definitions, and preambles already hashed."""
+    """What the rows of one file have in common: how often a record occurred, tool definitions, and preambles already
+    hashed.
+    """
 
     def __init__(self) -> None:
         self.occurrences = Occurrences()
@@ -102,7 +104,9 @@ class _Transcript:
             raise Refused("unknown_role", f"message {index} has the unknown role {message.role!r}")
         calls, renamed, spoken = [], {}, []
         for call in message.calls or ():
-            step, logged = self.pairing.call(call, index, at if call.at is None else self.fitting.at("calls.at", call.at))
+            step, logged = self.pairing.call(
+                call, index, at if call.at is None else self.fitting.at("calls.at", call.at)
+            )
             calls.append((step.call_id, step.name, step.arguments))
             spoken.append((step.name, step.arguments))
             if logged:
@@ -111,7 +115,7 @@ class _Transcript:
         return calls, {**(message.extra or {}), "logged_call_ids": renamed} if renamed else message.extra
 
     def _answer(self, message: Message, index: int) -> tuple[str | None, dict[str, Any] | None]:
-        """The id of the call that a tool message answers, and its extra, with the id as logged where that is another."""
+        """The id of the call that a tool message answers, and its extra, with the id as logged where it differs."""
         answered = self.pairing.result(message, index)
         self.canonical.append((message.role, message.content, -1 if answered is None else answered.message_index))
         logged = message.call_id
@@ -154,7 +158,8 @@ def _holds(place: str, text: str) -> bool:
 
 def _strings(arguments: str) -> list[str]:
     """Every string in call arguments, unescaped."""
-    found, level = [], [msgspec.json.decode(arguments)]
+    found: list[str] = []
+    level = [msgspec.json.decode(arguments)]
     while level:
         item = level.pop()
         if isinstance(item, str):
@@ -226,7 +231,9 @@ def _row(
     first = conversation.records[0] if conversation.records else None
     aligned = _aligned(conversation, fitting)
     if fitting.unfit:
-        extra["unread"] = {**extra.get("unread", {}), **fitting.unfit} if isinstance(extra.get("unread", {}), dict) else fitting.unfit
+        extra["unread"] = (
+            {**extra.get("unread", {}), **fitting.unfit} if isinstance(extra.get("unread", {}), dict) else fitting.unfit
+        )
     if mended and not any(info.extra and "lone_surrogates" in info.extra for info in transcript.info):
         extra["lone_surrogates"] = [escape for _, escape in mended]
     flags |= fitting.flags
@@ -242,7 +249,9 @@ def _row(
         prompt=prompt,
         messages=transcript.messages,
         message_info=transcript.info,
-        prompt_len=next((i for i, m in enumerate(messages) if m.role == "assistant" and not m.inherited), len(messages)),
+        prompt_len=next(
+            (i for i, m in enumerate(messages) if m.role == "assistant" and not m.inherited), len(messages)
+        ),
         steps=steps,
         final_text=next((m.content for m in reversed(messages) if m.role == "assistant" and not m.synthetic), None),
         tools=tools,
@@ -286,9 +295,11 @@ def _row(
 
 
 def _row_hash(row: Row) -> str:
-    """Everything the row says, lineage aside. The texts of the transcript are in `content_hash`; its ids and names are not."""
+    """Everything the row says, lineage aside. The texts of the transcript are in `content_hash`; its ids and names
+    are not.
+    """
     said = [value for name, value in zip(_NAMES, _values(row), strict=True) if name not in _HASHED_APART]
-    named = [
+    named: list[tuple[Any, ...]] = [
         (index, message.tool_call_id, message.name, message.tool_calls and [call[0] for call in message.tool_calls])
         for index, message in enumerate(row.messages)
         if message.tool_calls or message.tool_call_id or message.name
@@ -300,8 +311,18 @@ def _row_hash(row: Row) -> str:
 _NAMES = Row.__struct_fields__
 _values = attrgetter(*_NAMES)
 _SAYS_NOTHING = InfoTuple(None, None, None, None, None, None, False, False, None, None)
-_HASHED_APART = frozenset({"source_uri", "source_line", "source_offset", "adapter_version", "row_hash", "messages",
-                           "message_info", "final_text"})
+_HASHED_APART = frozenset(
+    {
+        "source_uri",
+        "source_line",
+        "source_offset",
+        "adapter_version",
+        "row_hash",
+        "messages",
+        "message_info",
+        "final_text",
+    }
+)
 """Lineage, and what other hashed columns say already."""
 
 
@@ -357,8 +378,11 @@ def _task(conversation: Conversation, file: FileMemory, tools: str | None, promp
 def _usage(usage: Tokens | None, transcript: _Transcript, fitting: Fitting) -> tuple[int | float | None, ...] | None:
     """As logged; else the sum of what this row's own model responses say."""
     if usage is None:
-        own = [info for m, info in zip(transcript.messages, transcript.info, strict=True)
-               if m.role == "assistant" and not info.inherited]
+        own = [
+            info
+            for m, info in zip(transcript.messages, transcript.info, strict=True)
+            if m.role == "assistant" and not info.inherited
+        ]
         read = [info.input_tokens for info in own if info.input_tokens is not None]
         written = [info.output_tokens for info in own if info.output_tokens is not None]
         if not read and not written:
@@ -375,7 +399,9 @@ def _usage(usage: Tokens | None, transcript: _Transcript, fitting: Fitting) -> t
     return values if any(value is not None for value in values) else None
 
 
-def _aligned(conversation: Conversation, fitting: Fitting) -> tuple[list[int] | None, list[int] | None, list[float] | None]:
+def _aligned(
+    conversation: Conversation, fitting: Fitting
+) -> tuple[list[int] | None, list[int] | None, list[float] | None]:
     """Token ids with their mask and log probabilities, where they are well-formed and of one length."""
     ids, mask, logprobs = conversation.token_ids, conversation.loss_mask, conversation.logprobs
     if ids is None and mask is None and logprobs is None:

@@ -1,7 +1,8 @@
 """Files into decompressed UTF-8 byte blocks, with the digest of what lies on disk.
 
-Compression is told by magic bytes, never by name. UTF-16 and UTF-32 (with a byte order mark, or plainly recognisable) are
-transcoded; offsets then count in the UTF-8 text. A compressed stream that ends early gives what can be read, then says so.
+Compression is told by magic bytes, never by name. UTF-16 and UTF-32 (with a byte order mark, or plainly recognisable)
+are transcoded; offsets then count in the UTF-8 text. A compressed stream that ends early gives what can be read, then
+says so.
 """
 
 from __future__ import annotations
@@ -14,7 +15,7 @@ import zipfile
 import zlib
 from collections.abc import Iterator
 from pathlib import Path
-from typing import BinaryIO, NamedTuple, Protocol
+from typing import IO, NamedTuple, Protocol
 
 import zstandard
 
@@ -96,7 +97,9 @@ def zip_members(path: Path) -> list[str]:
 
 
 def blocks(path: Path, member: str | None = None, digest: Digest | None = None) -> Iterator[bytes]:
-    """The content as decompressed UTF-8 blocks. Raises SourceError where it cannot be read, Truncated where it ends early."""
+    """The content as decompressed UTF-8 blocks. Raises SourceError where it cannot be read, Truncated where it ends
+    early.
+    """
     try:
         with path.open("rb") as file:
             if member is None:
@@ -114,7 +117,7 @@ def blocks(path: Path, member: str | None = None, digest: Digest | None = None) 
         raise SourceError(f"{path}: cannot be read ({reason})") from None
 
 
-def _raw(file: BinaryIO | zipfile.ZipExtFile, digest: Digest | None) -> Iterator[bytes]:
+def _raw(file: IO[bytes], digest: Digest | None) -> Iterator[bytes]:
     while data := file.read(BLOCK):
         if digest is not None:
             digest.update(data)
@@ -147,7 +150,9 @@ def _decompressed(source: Iterator[bytes], name: str) -> Iterator[bytes]:
         if stream.eof:
             if not pending.startswith(codec.magic):
                 if pending.strip(b"\x00"):
-                    raise Truncated(f"{name}: {codec.name} stream is followed by {len(pending)} bytes of something else")
+                    raise Truncated(
+                        f"{name}: {codec.name} stream is followed by {len(pending)} bytes of something else"
+                    )
                 continue
             stream = codec.start()
     if not stream.eof:

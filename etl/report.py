@@ -67,7 +67,10 @@ class Report:
     def state_counts(self) -> dict[str, int]:
         """Files by what became of them."""
         counts = Counter(_kind(result) for result in self.files)
-        return {"seen": len(self.files), **{kind: counts[kind] for kind in ("new", "grown", "unchanged", "skipped", "failed")}}
+        return {
+            "seen": len(self.files),
+            **{kind: counts[kind] for kind in ("new", "grown", "unchanged", "skipped", "failed")},
+        }
 
     def rejects(self) -> Counter[str]:
         """Rejects by reason."""
@@ -87,7 +90,8 @@ class Report:
         for result in self.files:
             if result.adapter is not None and result.change != "unchanged":
                 sums = by_adapter.setdefault(
-                    result.adapter, {"files": 0, "records_in": 0, "records_used": 0, "rows": 0, "rejects": 0, "ignored": 0}
+                    result.adapter,
+                    {"files": 0, "records_in": 0, "records_used": 0, "rows": 0, "rejects": 0, "ignored": 0},
                 )
                 sums["files"] += 1
                 sums["records_in"] += result.records_in

@@ -1,6 +1,7 @@
 """A rollout as plain tuples, between normalising a conversation and appending it to columns.
 
-The tuples stand in the order of the pydantic models of `etl/schema.py`; timestamps are microseconds since the epoch, UTC.
+The tuples stand in the order of the pydantic models of `etl/schema.py`; timestamps are microseconds since the epoch,
+UTC.
 """
 
 from __future__ import annotations

@@ -294,7 +294,9 @@ class Rollout(Record):
     row_hash: str
     """128 bits of BLAKE2b over everything the row says, lineage columns aside."""
     source_uri: str
-    """Absolute path or URI of the file with the first record, never percent-encoded; a member of an archive after `!`."""
+    """Absolute path or URI of the file with the first record, never percent-encoded; a member of an archive after
+    `!`.
+    """
     source_line: Int64 | None = None
     """Line of the first record, from 1."""
     source_offset: Int64 | None = None
@@ -362,7 +364,9 @@ class SourceFile(Record):
     adapter_version: Int32 | None = None
     """Its version."""
     state: FileState
-    """done, growing (its last line was cut off), failed (could not be read or detected) or skipped (no conversation log)."""
+    """done, growing (its last line was cut off), failed (could not be read or detected) or skipped (no conversation
+    log).
+    """
     error: str | None = None
     """Why it failed or was skipped."""
     records_in: Int64

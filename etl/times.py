@@ -1,7 +1,8 @@
 """Instants as logs write them, into microseconds since the epoch, UTC.
 
-Numbers are seconds, milliseconds, microseconds or nanoseconds by their size; text is ISO 8601 or a number; a time without
-zone is read as UTC and said so. What cannot be a time of a log (zero, negative, before 2000, after 2100) is none.
+Numbers are seconds, milliseconds, microseconds or nanoseconds by their size; text is ISO 8601 or a number; a time
+without zone is read as UTC and said so. What cannot be a time of a log (zero, negative, before 2000, after 2100) is
+none.
 """
 
 from __future__ import annotations
@@ -10,7 +11,7 @@ import datetime as dt
 import re
 from typing import Any, NamedTuple
 
-EPOCH = dt.datetime(1970, 1, 1, tzinfo=dt.timezone.utc)
+EPOCH = dt.datetime(1970, 1, 1, tzinfo=dt.UTC)
 _EARLIEST = 946_684_800  # 2000-01-01
 _LATEST = 4_102_444_800  # 2100-01-01
 _UNITS = ((1, 1_000_000), (1_000, 1_000), (1_000_000, 1))
@@ -47,7 +48,7 @@ def instant(value: Any) -> Instant:
     if type(value) is int or type(value) is float:
         return Instant(_number(value))
     if isinstance(value, dt.datetime):
-        return _bounded(value) if value.tzinfo else Instant(_bounded(value.replace(tzinfo=dt.timezone.utc)).micros, True)
+        return _bounded(value) if value.tzinfo else Instant(_bounded(value.replace(tzinfo=dt.UTC)).micros, True)
     return NO_TIME
 
 
@@ -75,7 +76,7 @@ def _odd_text(value: str) -> Instant:
         return NO_TIME
     if moment.tzinfo is not None:
         return _bounded(moment)
-    return Instant(_bounded(moment.replace(tzinfo=dt.timezone.utc)).micros, True)
+    return Instant(_bounded(moment.replace(tzinfo=dt.UTC)).micros, True)
 
 
 def _number(value: int | float) -> int | None:

@@ -10,8 +10,8 @@ from etl.decode import JsonError, decode, encode
 def definitions(value: Any) -> str | None:
     """The definitions as a JSON array; None where there are none or where the value is no list of tools.
 
-    Reads OpenAI (`{type, function}`), flat (`{name, parameters}`), Anthropic (`{name, input_schema}`) and JSON text of any
-    of them. A provider's own built-in tool keeps the form it has.
+    Reads OpenAI (`{type, function}`), flat (`{name, parameters}`), Anthropic (`{name, input_schema}`) and JSON text
+    of any of them. A provider's own built-in tool keeps the form it has.
 
     >>> definitions([{"name": "now", "input_schema": {"type": "object"}}])
     '[{"type":"function","function":{"name":"now","parameters":{"type":"object"}}}]'
@@ -27,7 +27,9 @@ def definitions(value: Any) -> str | None:
 
 
 class Definitions:
-    """`definitions`, remembering what it was last given: records of one file share their tools (`decode.RecordDecoder`)."""
+    """`definitions`, remembering what it was last given: records of one file share their tools
+    (`decode.RecordDecoder`).
+    """
 
     def __init__(self) -> None:
         self._known: dict[int, tuple[Any, str | None]] = {}
@@ -58,8 +60,11 @@ def _function(tool: Any) -> Any:
     schema = next((tool[key] for key in ("parameters", "input_schema", "inputSchema") if key in tool), None)
     if schema is None and tool.get("type") not in (None, "function"):
         return tool
-    rest = {key: item for key, item in tool.items()
-            if key not in ("type", "name", "parameters", "input_schema", "inputSchema")}
+    rest = {
+        key: item
+        for key, item in tool.items()
+        if key not in ("type", "name", "parameters", "input_schema", "inputSchema")
+    }
     function = {"name": tool["name"], **rest}
     if schema is not None:
         function["parameters"] = schema

@@ -11,8 +11,9 @@ from typing import NamedTuple
 
 from etl.discover import FoundFile
 from etl.lake import StagedFile
-from etl.reading import Reader, Settings
+from etl.reading import Reader
 from etl.report import FileResult
+from etl.staging import Settings
 
 OnFile = Callable[[FileResult], None]
 

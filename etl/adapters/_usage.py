@@ -1,7 +1,7 @@
 """Token usage of every provider into one convention: input includes cached reads and writes, output includes reasoning.
 
-OpenAI counts cached tokens inside `prompt_tokens`; Anthropic counts reads and writes beside `input_tokens`. Which of the two
-a block means is told by its key names, never by its numbers.
+OpenAI counts cached tokens inside `prompt_tokens`; Anthropic counts reads and writes beside `input_tokens`. Which of
+the two a block means is told by its key names, never by its numbers.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ def tokens(usage: Any) -> Tokens | None:
 
     >>> tokens({"input_tokens": 5, "cache_read_input_tokens": 90, "output_tokens": 7}).input_tokens
     95
-    >>> tokens({"prompt_tokens": 95, "prompt_tokens_details": {"cached_tokens": 90}, "completion_tokens": 7}).cached_tokens
+    >>> tokens({"prompt_tokens": 95, "prompt_tokens_details": {"cached_tokens": 90}}).cached_tokens
     90
     """
     if not isinstance(usage, dict):

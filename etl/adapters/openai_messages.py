@@ -1,8 +1,8 @@
 """Chat messages in OpenAI form, one conversation a record or one a file, in every spelling met in the wild.
 
-A record is an object with `messages` (or `conversation`, or `prompt` and `completion` as lists), or a bare list of messages;
-or each record is one message and the file is the conversation. A closed record is known by its id with a hash of all of it;
-a file of timestamped messages grows, and is known by its first message.
+A record is an object with `messages` (or `conversation`, or `prompt` and `completion` as lists), or a bare list of
+messages; or each record is one message and the file is the conversation. A closed record is known by its id with a
+hash of all of it; a file of timestamped messages grows, and is known by its first message.
 """
 
 from __future__ import annotations
@@ -29,9 +29,27 @@ _ENDS = ("ended_at", "end_time", "completed_at", "finished_at", "updated_at")
 _TOOLS = ("tools", "functions")
 _AT = ("timestamp", "created_at", "time", "ts", "at", "date")
 _REASONING = ("reasoning_content", "reasoning", "thinking")
-_OTHERS = frozenset({"traj", "simulations", "resourceSpans", "resourceLogs", "request", "response", "responses_create_params",
-                     "choices", "call_type", "sessionId", "schema_version", "trajectory_format", "mapping", "chosen",
-                     "rejected", "chat_messages", "trajectory"})
+_OTHERS = frozenset(
+    {
+        "traj",
+        "simulations",
+        "resourceSpans",
+        "resourceLogs",
+        "request",
+        "response",
+        "responses_create_params",
+        "choices",
+        "call_type",
+        "sessionId",
+        "schema_version",
+        "trajectory_format",
+        "mapping",
+        "chosen",
+        "rejected",
+        "chat_messages",
+        "trajectory",
+    }
+)
 """Top-level keys of richer formats that hold messages too: their own adapters read them."""
 
 
@@ -110,7 +128,9 @@ def _conversation(record: Record) -> Outcome:
     if type(value) is list:
         value = {"messages": value}
     if type(value) is not dict:
-        return Unusable(record, "not_an_object", "a record is a JSON object with messages, or a list of them; this is neither")
+        return Unusable(
+            record, "not_an_object", "a record is a JSON object with messages, or a list of them; this is neither"
+        )
     listed = _listed(value)
     if listed is None:
         return Unusable(record, "no_messages", "the record has no list of messages; is this an OpenAI messages file?")
@@ -162,8 +182,16 @@ def _assembled(record: Record, value: dict[str, Any], messages: list[Message]) -
 
 def _rich_usage(usage: dict[str, Any]) -> bool:
     """Whether usage says more than the columns hold."""
-    plain_keys = {"prompt_tokens", "completion_tokens", "total_tokens", "input_tokens", "output_tokens", "cost",
-                  "cache_read_input_tokens", "cache_creation_input_tokens"}
+    plain_keys = {
+        "prompt_tokens",
+        "completion_tokens",
+        "total_tokens",
+        "input_tokens",
+        "output_tokens",
+        "cost",
+        "cache_read_input_tokens",
+        "cache_creation_input_tokens",
+    }
     return any(key not in plain_keys and item not in (None, {}) for key, item in usage.items())
 
 
@@ -218,9 +246,8 @@ def _take_error(rest: dict[str, Any]) -> str | None:
     if type(found) is str and found:
         del rest["error"]
         return found
-    if type(found) is dict and type(found.get("message")) is str:
-        return found["message"]
-    return None
+    message = found.get("message") if type(found) is dict else None
+    return message if type(message) is str else None
 
 
 def _one_conversation(records: list[Record]) -> Iterator[Outcome]:
@@ -272,7 +299,7 @@ def _messages(item: Any) -> list[Message] | str:
 
 
 def _rich(rest: dict[str, Any], message: Message) -> list[Message]:
-    """A message with more than role, text, calls and ids: `rest` holds its other keys, and keeps what no field takes."""
+    """A message with more than role, text, calls and ids: `rest` has its other keys, and keeps what no field takes."""
     results: list[Message] = []
     if "content" in rest:
         _content(rest.pop("content"), message, results, rest)
@@ -326,8 +353,17 @@ def _content(content: Any, message: Message, results: list[Message], rest: dict[
             message.call_id = message.call_id or found.call_id
             message.parts = [*(message.parts or ()), *(found.parts or ())] or None
         else:
-            results.append(Message("tool", found.text, call_id=found.call_id, name=found.name, parts=found.parts,
-                                   failed=found.failed, extra=found.rest))
+            results.append(
+                Message(
+                    "tool",
+                    found.text,
+                    call_id=found.call_id,
+                    name=found.name,
+                    parts=found.parts,
+                    failed=found.failed,
+                    extra=found.rest,
+                )
+            )
 
 
 def _reasoning(rest: dict[str, Any], message: Message) -> None:

@@ -1,4 +1,5 @@
-"""Made-up traffic of any size, seeded, with the shape of real agent logs: long policies, tool schemas, mixed tool results.
+"""Made-up traffic of any size, seeded, with the shape of real agent logs: long policies, tool schemas, mixed tool
+results.
 
 Words are drawn from a Zipf-like vocabulary, so that decoding and compression cost what they cost on real text.
 """
@@ -44,8 +45,13 @@ class Words:
         rows: list[dict[str, Any]] = []
         left = characters
         while left > 0:
-            row = {"id": self.random.getrandbits(48), "name": self.text(18), "price": round(self.random.uniform(1, 900), 2),
-                   "available": self.random.random() < 0.7, "note": self.text(self.random.randint(10, 90))}
+            row = {
+                "id": self.random.getrandbits(48),
+                "name": self.text(18),
+                "price": round(self.random.uniform(1, 900), 2),
+                "available": self.random.random() < 0.7,
+                "note": self.text(self.random.randint(10, 90)),
+            }
             rows.append(row)
             left -= 120
         return json.dumps({"rows": rows, "total": len(rows)})
@@ -80,7 +86,13 @@ def openai_conversations(seed: int = 0) -> Iterator[dict[str, Any]]:
                     "arguments": json.dumps({"a": words.text(words.size(25, 2_000)), "b": words.random.randint(0, 10**6)})}}
                 for n in range(1 if words.random.random() < 0.85 else 2)
             ]  # fmt: skip
-            messages.append({"role": "assistant", "content": None if turn % 2 else words.text(words.size(90, 2_000)), "tool_calls": calls})
+            messages.append(
+                {
+                    "role": "assistant",
+                    "content": None if turn % 2 else words.text(words.size(90, 2_000)),
+                    "tool_calls": calls,
+                }
+            )
             for call in calls:
                 size = words.size(700, 30_000)
                 content = words.data(size) if words.random.random() < 0.6 else words.text(size)
@@ -89,8 +101,14 @@ def openai_conversations(seed: int = 0) -> Iterator[dict[str, Any]]:
                 messages.append({"role": "assistant", "content": words.text(200)})
                 messages.append({"role": "user", "content": words.text(words.size(80, 1_000))})
         messages.append({"role": "assistant", "content": words.text(words.size(350, 6_000))})
-        yield {"id": f"conv-{number}", "model": f"demo-{kind}", "created_at": 1_772_400_000 + number * 40, "messages": messages,
-               "tools": toolsets[kind], "metadata": {"tenant": f"t{number % 7}", "score": number / 7}}
+        yield {
+            "id": f"conv-{number}",
+            "model": f"demo-{kind}",
+            "created_at": 1_772_400_000 + number * 40,
+            "messages": messages,
+            "tools": toolsets[kind],
+            "metadata": {"tenant": f"t{number % 7}", "score": number / 7},
+        }
 
 
 def write(path: Path, records: Iterator[dict[str, Any]], megabytes: int) -> int:

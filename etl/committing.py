@@ -1,0 +1,95 @@
+"""Committing a run, table by table: events → rollouts → rejects → sources.
+
+`sources` is what marks a file as done, so it comes last: a crash anywhere before is mended by running again.
+"""
+
+from __future__ import annotations
+
+import functools
+import secrets
+import time
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+
+from etl.assembly import Assembled, assemble
+from etl.errors import ConflictError
+from etl.events import Touched
+from etl.lake import KnownFile, Lake, RowCounts, StagedFile
+from etl.reading import UNDETECTED
+from etl.report import FileResult, Report
+from etl.staging import Settings, Staging, sources_table
+
+ASSEMBLY_TRIES = 8
+"""How often conversations are put together again because somebody added events to them meanwhile."""
+
+
+def commit(
+    lake: Lake,
+    settings: Settings,
+    report: Report,
+    results: Sequence[FileResult],
+    staged: Sequence[StagedFile],
+    undetected: Mapping[str, KnownFile],
+) -> None:
+    """Commit what was read. `undetected` are files that no adapter read before, by uri."""
+    by_table: dict[str, list[StagedFile]] = {name: [] for name in ("events", "rollouts", "rejects")}
+    for file in staged:
+        by_table[file.table].append(file)
+    if by_table["events"]:
+        lake.commit_events(by_table["events"])
+    made = _commit_rollouts(lake, settings, report, results, by_table["rollouts"])
+    for result in results:
+        result.rows += made.rows_by_file[result.source, result.uri]
+    rejects = by_table["rejects"] + [file for file in made.staged if file.table == "rejects"]
+    if results:
+        lake.replace_rejects(rejects, {(result.source, result.uri) for result in results})
+        _commit_sources(lake, settings, results, undetected)
+
+
+def _commit_sources(
+    lake: Lake, settings: Settings, read: Sequence[FileResult], undetected: Mapping[str, KnownFile]
+) -> None:
+    """What was read is done. A file that no adapter read before and one reads now says so in its old row."""
+    moved = [
+        replace(FileResult(result.uri, UNDETECTED, result.size, result.modified_ns, result.sha256),
+                state="skipped", error=f"{result.uri}: read as {result.adapter} under the source {result.source} now")
+        for result in read
+        if result.source != UNDETECTED and result.adapter is not None and result.uri in undetected
+    ]  # fmt: skip
+    staging = Staging(settings, "sources")
+    staging.write("sources", sources_table([*read, *moved], settings))
+    lake.upsert_sources(staging.close())
+
+
+def _commit_rollouts(
+    lake: Lake, settings: Settings, report: Report, results: Sequence[FileResult], staged: Sequence[StagedFile]
+) -> Assembled:
+    """Commit the closed rows with those assembled from events; again where somebody added events meanwhile."""
+    touched: dict[tuple[str, str], Touched] = {}
+    for result in results:
+        if result.adapter is not None and result.touched.keys:
+            touched.setdefault((result.source, result.adapter), Touched()).update(result.touched)
+    if not touched:
+        report.rows = lake.commit_rollouts(staged) if staged else RowCounts(0, 0, 0, 0)
+        return Assembled()
+    for attempt in range(ASSEMBLY_TRIES):
+        version = lake.version("events")
+        made = assemble(lake, settings, touched, results, attempt)
+        rows = [file for file in made.staged if file.table == "rollouts"]
+        try:
+            report.rows = lake.commit_rollouts(
+                [*staged, *rows],
+                conversations=made.conversations,
+                still_current=functools.partial(_is_at, lake, version),
+            )
+        except ConflictError:
+            time.sleep((1 + secrets.randbelow(10)) * 0.05 * (attempt + 1))
+            continue
+        report.assembled = made.rows
+        return made
+    raise ConflictError(f"{settings.lake}: other ingests kept adding events; run again when they are done")
+
+
+def _is_at(lake: Lake, version: int) -> bool:
+    """Whether nobody added events since."""
+    return lake.version("events") == version

@@ -1,0 +1,98 @@
+"""Rejected records read again: from their files where these are still there, else from the bytes that were kept."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pyarrow.parquet as pq
+
+from etl.adapter import adapters
+from etl.conversation import Record
+from etl.discover import FoundFile, discover
+from etl.framing import Broken, Framed, frame
+from etl.lake import KnownFile, Lake
+from etl.reading import Reader
+from etl.report import FileResult
+from etl.staging import Settings
+from etl.times import instant
+from etl.workers import ReadOut
+
+_CUT_OFF = frozenset({"too_long"})
+"""Reasons whose records were kept only in part."""
+
+
+def read_rejects(
+    lake: Lake, settings: Settings, source: str | None, reason: str | None, on_file: Callable[[FileResult], None]
+) -> ReadOut:
+    """Every file with a chosen reject, read again whole; of files that are gone, the rejects that were kept whole."""
+    staged = []
+    results: list[FileResult] = []
+    for (stream, uri), rejects in sorted(_rejects(lake, source, reason).items()):
+        reader = Reader(settings._replace(source=stream), f"replay{len(results)}")
+        path, _, member = uri.partition("!")
+        if Path(path).is_file():
+            files = [file for file in discover([path]) if file.uri == uri or (member and file.member == member)]
+            results.append(reader.read(files[0] if files else FoundFile(uri, Path(path), 0, 0)))
+        else:
+            result = _result(lake.known_files(stream).get(uri), stream, uri, rejects)
+            if result is None:
+                continue
+            reader.read_again(result, _framed(rejects, settings))
+            results.append(result)
+        staged += reader.close()
+        on_file(results[-1])
+    return ReadOut(results, staged)
+
+
+def _rejects(lake: Lake, source: str | None, reason: str | None) -> dict[tuple[str, str], list[dict[str, Any]]]:
+    """All rejects of every file that has a chosen one: a file's rejects are replaced together."""
+    found: dict[tuple[str, str], list[dict[str, Any]]] = {}
+    chosen: set[tuple[str, str]] = set()
+    for file in lake.live("rejects"):
+        if source is None or file.partition["source"] == source:
+            for row in pq.ParquetFile(file.path).read().to_pylist():
+                key = (row["source"], row["source_uri"])
+                found.setdefault(key, []).append(row)
+                if reason is None or row["reason"] == reason:
+                    chosen.add(key)
+    return {
+        key: sorted(rows, key=lambda row: row["source_offset"] or 0) for key, rows in found.items() if key in chosen
+    }
+
+
+def _result(known: KnownFile | None, source: str, uri: str, rejects: list[dict[str, Any]]) -> FileResult | None:
+    """What is known of a file that is gone, its rejects taken out; None where no adapter of today reads it."""
+    if known is None or known.adapter not in adapters():
+        return None
+    modified = instant(known.modified_at).micros or 0
+    left_out = known.records_in - known.records_used - known.rejects
+    return FileResult(
+        uri, source, known.size, modified * 1_000, known.sha256, known.adapter, adapters()[known.adapter].version, known.state,
+        records_in=known.records_in - len(rejects), records_used=known.records_used, rows=known.rows,
+        ignored=Counter({"ignored_before": left_out} if left_out else {}),
+    )  # fmt: skip
+
+
+def _framed(rejects: list[dict[str, Any]], settings: Settings) -> Iterator[Framed]:
+    """The kept bytes as records once more, at the places where they stood."""
+    for row in rejects:
+        raw, line, offset = row["raw"] or b"", row["source_line"], row["source_offset"]
+        if row["reason"] in _CUT_OFF:
+            yield Broken(row["reason"], row["message"], raw, line, offset, length=row["length"])
+            continue
+        for framed in frame(iter([raw]), settings.limits):
+            framed.line, framed.offset = line, offset
+            if isinstance(framed, Record) or framed.reason != "torn_tail":
+                yield framed
+            else:
+                yield Broken(
+                    row["reason"],
+                    row["message"].partition(": ")[2],
+                    raw,
+                    line,
+                    offset,
+                    tail=row["reason"] == "torn_tail",
+                )

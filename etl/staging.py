@@ -1,0 +1,147 @@
+"""What a run has read, on its way to staging: rows, rejects and file states as tables, all of it through redaction."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any, NamedTuple
+
+import pyarrow as pa
+
+from etl.columns import column, rollouts_table
+from etl.decode import encode
+from etl.framing import Limits
+from etl.identity import reject_id
+from etl.lake import StagedFile, StagingWriter
+from etl.redact import Redactor
+from etl.report import FileResult, Place
+from etl.row import Row
+from etl.schema import arrow_schema
+
+FLUSH_BYTES = 6 << 20
+"""Source bytes gathered in memory before their rows are redacted and written."""
+FLUSH_ROWS = 20_000
+
+
+class Settings(NamedTuple):
+    """What a run passes down to its readers."""
+
+    lake: str
+    batch_id: str
+    ingested_at: int
+    """Microseconds since the epoch."""
+    source: str | None = None
+    format: str | None = None
+    redact: str = "secrets"
+    limits: Limits = Limits()
+    dry_run: bool = False
+    strict: bool = False
+    """Let an adapter's exception through instead of turning its record into a reject (tests)."""
+
+
+class Staging:
+    """The staging writers of one worker, opened when a table first gets rows; all of it goes through redaction."""
+
+    def __init__(self, settings: Settings, worker: str) -> None:
+        self._settings = settings
+        self._worker = worker
+        self._redactor = Redactor(settings.redact)
+        self._writers: dict[str, StagingWriter] = {}
+
+    def write(self, name: str, table: pa.Table) -> None:
+        redacted = self._redactor.table(name, table)
+        if self._settings.dry_run:
+            return
+        if name not in self._writers:
+            self._writers[name] = StagingWriter(self._settings.lake, self._settings.batch_id, name, self._worker)
+        self._writers[name].write(redacted)
+
+    def close(self) -> list[StagedFile]:
+        staged = [file for writer in self._writers.values() for file in writer.close()]
+        self._writers = {}
+        return staged
+
+
+class RowBuffer:
+    """Rows on their way to staging, flushed by the bytes they were read from."""
+
+    def __init__(self, settings: Settings, staging: Staging) -> None:
+        self._settings = settings
+        self._staging = staging
+        self._rows: list[Row] = []
+        self._bytes = 0
+
+    def add(self, row: Row, size: int) -> None:
+        self._rows.append(row)
+        self._bytes += size
+        if self._bytes >= FLUSH_BYTES or len(self._rows) >= FLUSH_ROWS:
+            self.flush()
+
+    def flush(self) -> None:
+        if self._rows:
+            table = rollouts_table(self._rows, self._settings.batch_id, self._settings.ingested_at)
+            self._rows, self._bytes = [], 0
+            self._staging.write("rollouts", table)
+
+
+class Rejects:
+    """Rejected records on their way to staging."""
+
+    def __init__(self, settings: Settings, staging: Staging) -> None:
+        self._settings = settings
+        self._staging = staging
+        self._rows: list[tuple[Any, ...]] = []
+        self._bytes = 0
+
+    def add(
+        self, result: FileResult, reason: str, message: str, raw: bytes, place: Place, length: int | None = None
+    ) -> None:
+        result.rejects[reason] += 1
+        result.first_rejects.setdefault(reason, (place, message))
+        self._rows.append(
+            (
+                reject_id(result.source, result.uri, place.offset, reason),
+                result.source,
+                result.uri,
+                place.line,
+                place.offset,
+                len(raw) if length is None else length,
+                reason,
+                f"{place}: {message}",
+                raw,
+                result.adapter,
+                result.adapter_version,
+                self._settings.batch_id,
+                self._settings.ingested_at,
+            )
+        )
+        self._bytes += len(raw)
+        if self._bytes >= FLUSH_BYTES:
+            self.flush()
+
+    def flush(self) -> None:
+        if self._rows:
+            schema = arrow_schema("rejects")
+            arrays = [
+                column(list(values), field.type)
+                for values, field in zip(zip(*self._rows, strict=True), schema, strict=True)
+            ]
+            self._rows, self._bytes = [], 0
+            self._staging.write("rejects", pa.Table.from_arrays(arrays, schema=schema))
+
+
+def sources_table(results: Iterable[FileResult], settings: Settings) -> pa.Table:
+    """The rows of `sources` for the files that were read."""
+    schema = arrow_schema("sources")
+    rows = [
+        (
+            result.source, result.uri, max(result.size, 0), result.modified_ns // 1_000 or None, result.sha256,
+            result.adapter, result.adapter_version, result.state, result.error, result.records_in, result.records_used,
+            result.rows, result.rejects.total(), encode(dict(sorted(result.ignored.items()))) if result.ignored else None,
+            settings.batch_id, settings.ingested_at,
+        )
+        for result in results
+    ]  # fmt: skip
+    columns = list(zip(*rows, strict=True)) if rows else [()] * len(schema)
+    return pa.Table.from_arrays(
+        [column(list(c), field.type) for c, field in zip(columns, schema, strict=True)], schema=schema
+    )
