@@ -31,11 +31,12 @@ types: $(ENV)
 drift: $(ENV)
 	@$(BIN)/python -m etl.derive --check
 
-derive: $(ENV)  ## Write schemas/ anew from etl/schema.py
+derive: $(ENV)  ## Write anew what follows from the code: schemas/ and the tables of README.md
 	@$(BIN)/python -m etl.derive
+	@$(BIN)/python -m tests.docs.generated
 
 golden: $(ENV)  ## Write the golden rows anew: read the diff before committing it
-	@$(BIN)/python -m pytest -q --write-golden tests
+	@$(BIN)/python -m tests.golden
 
 bench: $(ENV)  ## Speed and memory against the floor and against DuckDB's own copy (minutes)
 	@$(BIN)/python tests/bench/bench.py

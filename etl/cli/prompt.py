@@ -11,7 +11,7 @@ import click
 import duckdb
 
 from etl.cli.results import print_json_answer, print_table
-from etl.errors import EtlError, LakeError, UsageError
+from etl.errors import EtlError, UsageError
 from etl.query import Answer, connect, execute, open_views
 
 if TYPE_CHECKING:
@@ -110,12 +110,7 @@ class Prompt:
         yield pending
 
     def _execute(self, sql: str) -> Answer:
-        """Run it; once more with the views opened anew where an ingest replaced a file meanwhile."""
-        try:
-            return execute(self._connection, sql)
-        except LakeError:
-            open_views(self._connection, self._lake)
-            return execute(self._connection, sql)
+        return execute(self._connection, sql, lake=self._lake)
 
     def _print(self, answer: Answer) -> None:
         if self._as_json:

@@ -48,7 +48,7 @@ def test_a_closed_pipe_ends_it_without_a_word(sample_lake, environment):
 
 
 def _on_a_terminal(arguments, environment, until, then):
-    """Run with stderr on a terminal; call `then` once `until` is there. Gives exit code, stdout, what the terminal saw."""
+    """Run with stderr on a terminal, call `then` once `until` is there. Gives the exit code, stdout, what it saw."""
     master, slave = pty.openpty()
     with subprocess.Popen(arguments, env=environment, stdout=subprocess.PIPE, stderr=slave) as running:
         os.close(slave)
