@@ -1,0 +1,189 @@
+"""The transcript of one thread, told once: each call adds what is new in its history, and its own answer."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from typing import Any
+
+import msgspec
+
+from etl.adapters._otlp_facts import CHUNKS, unmodelled
+from etl.adapters._otlp_messages import UNCAPTURED
+from etl.adapters._otlp_semconv import CHOICE, ROLES
+from etl.adapters._otlp_span import Family, Span
+from etl.adapters._otlp_threads import Call, Thread, atoms
+from etl.conversation import Message, Tokens
+
+
+_NUMBERED = re.compile(r"\.\d+\..*\Z")
+
+
+class Piece(msgspec.Struct, eq=False):
+    """A message with its place: the call that brought it, the atoms up to it and with it."""
+
+    message: Message
+    call: Call
+    start: int = 0
+    end: int = 0
+
+
+class Draft:
+    """The messages of a thread, while they are put together."""
+
+    def __init__(self, thread: Thread, family: Family, owner: Draft | None) -> None:
+        self.thread = thread
+        self.pieces: list[Piece] = []
+        self.flags: set[str] = set()
+        self.spans: list[Span] = []
+        self.counted: list[Tokens] = []
+        self.uncounted = 0
+        """Model responses without usage."""
+        self._family = family
+        self._resource: dict[str, Any] = {}
+        self._depth = 0
+        self._told = {(piece.start, piece.end): piece.message for piece in owner.pieces} if owner is not None else {}
+        for number, call in enumerate(thread.calls):
+            after = thread.calls[number + 1] if number + 1 < len(thread.calls) else None
+            self._add(call, after, thread.calls[number - 1] if number else None)
+
+    def _add(self, call: Call, after: Call | None, before: Call | None) -> None:
+        for span in (call.span, *(copy.span for copy in call.copies)):
+            if span not in self.spans:
+                self.spans.append(span)
+        if call.turn.cut:
+            self.flags.add("truncated_source")
+        again = after is not None and after.turn.inputs and len(after.path) == len(call.path) and call.is_open()
+        if not (again and call.facts.usage is None):
+            self._count(call)
+        fresh = self._history(call)
+        if before is not None and before.is_open():
+            fresh = self._revealed(before, fresh)
+        self._date(fresh, call)
+        self.pieces += fresh
+        answer = call.answer()
+        if answer and not again:
+            self._answer(call, answer)
+        elif call.facts.error is not None or again:
+            self._attempt(call)
+        elif after is None or not after.turn.inputs:
+            self._answer(call, [Message("assistant", extra={UNCAPTURED: True})])
+        self._depth = call.depth if not call.is_open() else len(call.path) - 1
+
+    def _count(self, call: Call) -> None:
+        """Usage once a response: the first choice has it, copies do not count."""
+        if call.choice == 0 and not (call.is_open() and call.facts.error is not None and call.facts.usage is None):
+            usage = next((each.facts.usage for each in (call, *call.copies) if each.facts.usage is not None), None)
+            if usage is not None:
+                self.counted.append(usage)
+            else:
+                self.uncounted += 1
+
+    def _history(self, call: Call) -> list[Piece]:
+        """The messages of the call's history beyond what is told already."""
+        fresh: list[Piece] = []
+        end = 0
+        for message in call.turn.inputs:
+            start, end = end, end + len(atoms(message))
+            if call is not self.thread.calls[0]:
+                if end <= self._depth:
+                    continue
+                if start < self._depth:
+                    message = _rest_of(message, self._depth - start)
+            inherited = end <= self.thread.shared and call is self.thread.calls[0]
+            told = self._told.get((start, end), message) if inherited else message
+            # A copy: other choices of the response have the same history, and each row dates and signs its own.
+            fresh.append(Piece(msgspec.structs.replace(told, inherited=inherited), call, start, end))
+        return fresh
+
+    def _revealed(self, before: Call, fresh: list[Piece]) -> list[Piece]:
+        """Where the answer of a call is seen only in the history of the next, it is that call's all the same."""
+        said = [piece for piece in fresh if piece.message.role == "assistant"]
+        if fresh and said and fresh[0] is said[0]:
+            fresh[0].call = before
+            self._sign(fresh[0].message, before)
+        return fresh
+
+    def _date(self, fresh: Sequence[Piece], call: Call) -> None:
+        """What came after the last answer was there when the call began."""
+        for piece in reversed(fresh):
+            if piece.message.role == "assistant" or piece.message.inherited:
+                break
+            if piece.message.at is None and piece.message.role not in ("system", "developer"):
+                piece.message.at = call.span.start_raw
+
+    def _answer(self, call: Call, answer: list[Message]) -> None:
+        end = len(call.path) - 1
+        for message in answer:
+            start, end = end, end + len(atoms(message))
+            self.pieces.append(Piece(message, call, start, end))
+        spoken = [message for message in answer if message.role == "assistant"]
+        if spoken:
+            self._sign(spoken[-1], call)
+
+    def _sign(self, message: Message, call: Call) -> None:
+        """Say of the message which response it is."""
+        facts, span = call.facts, call.span
+        usage = next((each.facts.usage for each in (call, *call.copies) if each.facts.usage is not None), None)
+        message.id = message.id or facts.response_id
+        message.model = facts.model
+        message.at = span.end_raw if span.end_raw is not None else span.start_raw
+        reasons = facts.finish_reasons
+        if message.finish_reason is None and reasons:
+            message.finish_reason = reasons[call.choice] if call.choice < len(reasons) else reasons[-1]
+        if usage is not None and call.choice == 0:
+            message.input_tokens, message.output_tokens = usage.input_tokens, usage.output_tokens
+        extra = {**self.about(call), **(message.extra or {})}
+        for copy in call.copies:
+            extra.setdefault("also_logged_as", []).append(self.about(copy))
+        message.extra = extra or None
+
+    def _attempt(self, call: Call) -> None:
+        """A call that brought no answer is told of on the message that it was to answer."""
+        about = self.about(call)
+        if call.facts.error is not None:
+            about["error"] = call.facts.error
+        if self.pieces:
+            message = self.pieces[-1].message
+            message.extra = {**(message.extra or {}), "attempts": [*(message.extra or {}).get("attempts", ()), about]}
+        else:
+            self._answer(call, [Message("assistant", extra={UNCAPTURED: True, "error": call.facts.error})])
+
+    def about(self, call: Call) -> dict[str, Any]:
+        """What no column holds of a call: span, attributes, events; its resource where it is another than before."""
+        made = about_span(call.span, self._family, unmodelled(call.span, call.turn, call.facts))
+        if call.turn.dialect:
+            made["dialect"] = call.turn.dialect
+            made["read_from"] = sorted({_NUMBERED.sub("", name) for name in call.turn.used | call.facts.used})
+        if call.span.resource and call.span.resource != self._resource:
+            made["resource"] = self._resource = call.span.resource
+        return made
+
+
+def about_span(span: Span, family: Family, attributes: dict[str, Any]) -> dict[str, Any]:
+    """Name, id and place of a span, and what of it nothing else holds."""
+    made: dict[str, Any] = {"span": span.name, "span_id": span.id} if span.name else {"span_id": span.id}
+    path = [above.name for above in family.ancestors(span)]
+    if path:
+        made["path"] = path[::-1]
+    if attributes:
+        made["attributes"] = attributes
+    if span.rest:
+        made.update({key: value for key, value in span.rest.items() if key not in made})
+    events, chunks = [], 0
+    for log in span.events:
+        if log.name in CHUNKS and not log.body:
+            chunks += 1
+        elif log.name not in ROLES and log.name != CHOICE:
+            events.append({"name": log.name, **({"attributes": log.body} if log.body else {})})
+    if events:
+        made["events"] = events
+    if chunks:
+        made["stream_chunks"] = chunks
+    return made
+
+
+def _rest_of(message: Message, told: int) -> Message:
+    """The message without its first atoms: an answer whose text is told already and whose calls are not."""
+    keep = told - (1 if message.content.strip() else 0)
+    return msgspec.structs.replace(message, content="", calls=(message.calls or [])[max(keep, 0) :] or None)

@@ -1,0 +1,190 @@
+"""What every dialect says about a model response beside its messages: model, provider, usage, how it ended.
+
+The names differ, the meaning does not, and a span often carries them under the names of two dialects: one table.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import msgspec
+
+from etl.adapters._otlp_span import CONVERSATION_IDS, OPERATIONS, Span, opened
+from etl.adapters._otlp_turn import Turn
+from etl.conversation import Tokens
+
+MODEL = (
+    "gen_ai.response.model",
+    "ai.response.model",
+    "gen_ai.request.model",
+    "llm.model_name",
+    "ai.model.id",
+    "llm.request.model",
+)
+PROVIDER = ("gen_ai.provider.name", "gen_ai.system", "llm.provider", "llm.system", "ai.model.provider", "llm.vendor")
+RESPONSE_ID = ("gen_ai.response.id", "ai.response.id", "llm.response.id")
+FINISH = (
+    "gen_ai.response.finish_reasons",
+    "ai.response.finishReason",
+    "llm.finish_reason",
+    "gen_ai.response.finish_reason",
+)
+AGENT = ("gen_ai.agent.name", "agent.name", "agent_name", "ai.telemetry.functionId", "traceloop.entity.name")
+ERROR = ("error.message", "exception.message", "error.type")
+USAGE = {
+    "input_tokens": (
+        "gen_ai.usage.input_tokens",
+        "gen_ai.usage.prompt_tokens",
+        "llm.token_count.prompt",
+        "ai.usage.inputTokens",
+        "ai.usage.promptTokens",
+        "llm.usage.prompt_tokens",
+    ),
+    "output_tokens": (
+        "gen_ai.usage.output_tokens",
+        "gen_ai.usage.completion_tokens",
+        "llm.token_count.completion",
+        "ai.usage.outputTokens",
+        "ai.usage.completionTokens",
+        "llm.usage.completion_tokens",
+    ),
+    "cached_tokens": (
+        "gen_ai.usage.cache_read.input_tokens",
+        "gen_ai.usage.cache_read_input_tokens",
+        "llm.token_count.prompt_details.cache_read",
+        "ai.usage.cachedInputTokens",
+        "gen_ai.usage.details.cache_read_tokens",
+    ),
+    "cache_write_tokens": (
+        "gen_ai.usage.cache_creation.input_tokens",
+        "gen_ai.usage.cache_creation_input_tokens",
+        "llm.token_count.prompt_details.cache_write",
+        "gen_ai.usage.details.cache_write_tokens",
+    ),
+    "reasoning_tokens": (
+        "gen_ai.usage.reasoning.output_tokens",
+        "gen_ai.usage.reasoning_tokens",
+        "llm.token_count.completion_details.reasoning",
+        "ai.usage.reasoningTokens",
+        "llm.usage.reasoning_tokens",
+        "gen_ai.usage.details.reasoning_tokens",
+    ),
+    "cost_usd": ("gen_ai.usage.cost", "operation.cost", "llm.cost.total"),
+}
+"""Column of `usage` → attributes that hold it, by precedence. Input includes what was cached, output reasoning."""
+
+SUMS = frozenset(
+    {"gen_ai.usage.total_tokens", "llm.usage.total_tokens", "llm.token_count.total", "ai.usage.totalTokens"}
+)
+"""Sums of two columns: left out."""
+DESCRIPTIONS = frozenset({"logfire.json_schema", "logfire.msg_template"})
+"""What a viewer needs to show other attributes: left out."""
+REPEATS = {
+    "request_data": ("messages", "input", "prompt", "tools", "functions", "model"),
+    "response_data": ("message", "usage"),
+}
+"""Attributes that say again what a better dialect said: only their other keys are kept."""
+CHUNKS = frozenset({"llm.content.completion.chunk", "gen_ai.content.completion.chunk", "ai.stream.firstChunk"})
+"""Events of a stream that say nothing but that it went on: their number is kept."""
+
+
+class Facts(msgspec.Struct):
+    """About one model response."""
+
+    model: str | None = None
+    provider: str | None = None
+    response_id: str | None = None
+    finish_reasons: list[str] = []
+    agent: str | None = None
+    usage: Tokens | None = None
+    error: str | None = None
+    used: set[str] = set()
+
+
+def facts_of(span: Span) -> Facts:
+    """Read them off a span."""
+    used: set[str] = set()
+    attributes = span.attributes
+
+    def text(names: tuple[str, ...]) -> str | None:
+        found = None
+        for name in names:
+            value = attributes.get(name)
+            if isinstance(value, str) and value:
+                if found is None:
+                    found = value
+                if value == found:
+                    used.add(name)
+        return found
+
+    made = Facts(text(MODEL), text(PROVIDER), text(RESPONSE_ID), agent=text(AGENT), used=used)
+    made.finish_reasons = _reasons(attributes, used)
+    counts = {column: _count(attributes, names, used) for column, names in USAGE.items()}
+    if any(value is not None for value in counts.values()):
+        made.usage = Tokens(**counts)
+    said = text(ERROR)
+    if span.failed or span.error or said:
+        made.error = span.error or said or "error"
+    return made
+
+
+def _reasons(attributes: dict[str, Any], used: set[str]) -> list[str]:
+    """Why the response ended, one for each choice: a list, JSON text of one, or a word."""
+    for name in FINISH:
+        value = opened(attributes.get(name))
+        if isinstance(value, str) and value:
+            value = [value]
+        if isinstance(value, list) and value and all(isinstance(item, str) for item in value):
+            used.add(name)
+            return value
+    return []
+
+
+def _count(attributes: dict[str, Any], names: tuple[str, ...], used: set[str]) -> Any:
+    """The first count; others that say the same count as read too."""
+    found = None
+    for name in names:
+        value = attributes.get(name)
+        if isinstance(value, str) and value.isdecimal() and len(value) < 19:
+            value = int(value)
+        if isinstance(value, float) and value.is_integer() and name not in USAGE["cost_usd"]:
+            value = int(value)
+        if isinstance(value, (int, float)) and not isinstance(value, bool) and 0 <= value < 1 << 62:
+            if found is None:
+                found = value
+            if value == found:
+                used.add(name)
+    return found
+
+
+def unmodelled(span: Span, turn: Turn, facts: Facts) -> dict[str, Any]:
+    """The attributes that no column holds and no rule leaves out."""
+    left: dict[str, Any] = {}
+    for name, value in span.attributes.items():
+        if name in turn.used or name in facts.used or name in SUMS or name in DESCRIPTIONS:
+            continue
+        if (name in OPERATIONS and span.kind != "other") or (name in CONVERSATION_IDS and value == span.scope):
+            continue
+        if name in REPEATS and turn.said():
+            value = opened(value)
+            value = (
+                {key: item for key, item in value.items() if key not in REPEATS[name]}
+                if isinstance(value, dict)
+                else None
+            )
+            if not value:
+                continue
+        left[name] = value
+    return left
+
+
+def summed(counted: list[Tokens]) -> Tokens | None:
+    """Usage of several responses together; a column is null where none of them has it."""
+    if not counted:
+        return None
+    total = Tokens()
+    for column in Tokens.__struct_fields__:
+        values = [value for each in counted if (value := getattr(each, column)) is not None]
+        if values:
+            setattr(total, column, sum(values))
+    return total

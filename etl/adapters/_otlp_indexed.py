@@ -1,0 +1,109 @@
+"""Dialects that number a conversation in attribute names: OpenLLMetry (Traceloop) and OpenInference (Phoenix, Arize).
+
+And the exchange: request and response whole, in one attribute each.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from etl.adapters._otlp_exchange import request, response
+from etl.adapters._otlp_messages import messages
+from etl.adapters._otlp_span import opened
+from etl.adapters._otlp_turn import Reader, Turn, choices
+from etl.conversation import Message
+
+
+def openllmetry(reader: Reader) -> Turn | None:
+    """`gen_ai.prompt.N.role`, `.content`, `.tool_calls.M.…`, `gen_ai.completion.N.…`, `llm.request.functions.N.…`."""
+    history = [made for item in reader.numbered("gen_ai.prompt") for made in messages(item)]
+    answers = [messages(item, "assistant") for item in reader.numbered("gen_ai.completion")]
+    if not history and not answers:
+        return None
+    tools = [_definition(item) for item in reader.numbered("llm.request.functions")]
+    return reader.turn(history, answers, tools)
+
+
+def _definition(item: Any) -> Any:
+    """A tool whose parameters are JSON text."""
+    if not isinstance(item, dict):
+        return item
+    return {key: opened(value) if key in ("parameters", "input_schema") else value for key, value in item.items()}
+
+
+def openinference(reader: Reader) -> Turn | None:
+    """`llm.input_messages.N.message.…` flat, half nested or nested; `llm.prompts`, `llm.choices`; `llm.tools`."""
+    history = _spoken(reader.numbered("llm.input_messages"), "user")
+    answered = _spoken(reader.numbered("llm.output_messages"), "assistant")
+    several = _several(reader.span.attributes.get("llm.invocation_parameters"))
+    answers = choices(answered, several)
+    if not history and not answered:
+        history = _texts(reader.numbered("llm.prompts"), "prompt", "user")
+        answers = [[made] for made in _texts(reader.numbered("llm.choices"), "completion", "assistant")]
+    if not history and not answers:
+        return None
+    tools = [_schema(item) for item in reader.numbered("llm.tools")]
+    _same_again(reader, "input.value", "input.mime_type")
+    _same_again(reader, "output.value", "output.mime_type")
+    return reader.turn(history, answers, tools)
+
+
+def _spoken(items: list[Any], role: str) -> list[Message]:
+    found: list[Message] = []
+    for item in items:
+        value = item.get("message", item) if isinstance(item, dict) else item
+        if isinstance(value, dict) and isinstance(value.get("function_call_name"), str):
+            arguments = value.get("function_call_arguments_json")
+            value = {**value, "function_call": {"name": value["function_call_name"], "arguments": arguments}}
+            del value["function_call_name"]
+            value.pop("function_call_arguments_json", None)
+        found += messages(value, role)
+    return found
+
+
+def _several(parameters: Any) -> bool:
+    """Whether more than one choice was asked for."""
+    asked = opened(parameters)
+    return isinstance(asked, dict) and type(asked.get("n")) is int and asked["n"] > 1
+
+
+def _texts(items: list[Any], wrapper: str, role: str) -> list[Message]:
+    found = []
+    for item in items:
+        inner = item.get(wrapper, item) if isinstance(item, dict) else item
+        found += messages(inner.get("text", "") if isinstance(inner, dict) else inner, role)
+    return found
+
+
+def _schema(item: Any) -> Any:
+    """A tool definition: `tool.json_schema` is JSON text."""
+    inner = item.get("tool", item) if isinstance(item, dict) else item
+    return opened(inner.get("json_schema", inner)) if isinstance(inner, dict) else opened(inner)
+
+
+def _same_again(reader: Reader, name: str, mime_type: str) -> None:
+    """`input.value` and `output.value` of a model span are the whole request and response once more: left out."""
+    reader.used.update({name, mime_type} & reader.span.attributes.keys())
+
+
+EXCHANGES = (
+    ("input.value", "output.value"),
+    ("langfuse.observation.input", "langfuse.observation.output"),
+    ("traceloop.entity.input", "traceloop.entity.output"),
+    ("gcp.vertex.agent.llm_request", "gcp.vertex.agent.llm_response"),
+    ("mlflow.spanInputs", "mlflow.spanOutputs"),
+)
+"""Attributes that hold a request and its response, of any framework."""
+
+
+def exchange(reader: Reader) -> Turn | None:
+    """Request and response as the framework saw them, in one attribute each."""
+    for asked, answered in EXCHANGES:
+        given, said = reader.take(asked), reader.take(answered)
+        if given is not None or said is not None:
+            made = request(given)
+            reader.used.update(
+                name for name in ("input.mime_type", "output.mime_type") if name in reader.span.attributes
+            )
+            return reader.turn(made.history, response(said), made.tools)
+    return None

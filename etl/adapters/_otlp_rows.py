@@ -1,0 +1,316 @@
+"""A family of spans into conversations: which spans speak, their threads, their tools, and what each row says."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+import msgspec
+
+from etl.adapters._otlp_dialects import turn_of
+from etl.adapters._otlp_drafts import Draft, about_span
+from etl.adapters._otlp_facts import facts_of, summed, unmodelled
+from etl.adapters._otlp_messages import UNCAPTURED
+from etl.adapters._otlp_span import Family, Log, Span
+from etl.adapters._otlp_threads import Call, Thread, threads
+from etl.adapters._otlp_tools import ToolMatcher, ToolSpan, answer, read_tool, result_message, unasked
+from etl.adapters._otlp_turn import Turn
+from etl.conversation import Conversation, Identity, Message, Record, StoredEvent, ToolCall, Verdict
+
+EVALUATION = "gen_ai.evaluation.result"
+
+
+def conversations(events: Sequence[StoredEvent]) -> tuple[list[Conversation], set[int]]:
+    """The rows of a family, and the `id()` of every record that is in one."""
+    family = Family(events)
+    calls = list(_calls(family))
+    by_scope: dict[str, list[Call]] = {}
+    for call in calls:
+        by_scope.setdefault(call.span.scope, []).append(call)
+    drafts: list[Draft] = []
+    of_thread: dict[int, Draft] = {}
+    for _, own in sorted(by_scope.items()):
+        for thread in threads(own):
+            owner = of_thread.get(id(thread.parent)) if thread.parent is not None else None
+            drafts.append(Draft(thread, family, owner))
+            of_thread[id(thread)] = drafts[-1]
+    loners = _tools(family, drafts)
+    rows = _Rows(family, drafts)
+    made = [rows.conversation(draft) for draft in drafts] + [_tool_row(tools, family) for tools in loners]
+    return made, {id(record) for row in made for record in row.records}
+
+
+def _calls(family: Family) -> Iterator[Call]:
+    """Every span that speaks for a model response.
+
+    A span whose descendants speak is only an envelope around them: what it repeats, sums included, counts once, below.
+    An agent that speaks while its models do not gives its first history and its last answer to these.
+    """
+    turns: dict[tuple[str, str], Turn] = {}
+    for span in family.in_order():
+        if span.kind in ("model", "agent"):
+            turns[span.trace, span.id] = turn_of(span)
+    envelopes: set[tuple[str, str]] = set()
+    for span in family.in_order():
+        place = (span.trace, span.id)
+        if place in turns and (turns[place].said() or span.kind == "model"):
+            envelopes.update(
+                (above.trace, above.id) for above in family.ancestors(span) if (above.trace, above.id) in turns
+            )
+    lent = _lent(family, turns)
+    for span in family.in_order():
+        place = (span.trace, span.id)
+        turn = turns.get(place)
+        if turn is None or place in envelopes or (span.kind == "agent" and not turn.said()):
+            continue
+        turn = lent.get(place, turn)
+        facts = facts_of(span)
+        agent = next((above for above in family.ancestors(span) if above.kind == "agent"), None)
+        name = (agent.id, facts_of(agent).agent or agent.name) if agent is not None else (span.parent or "", "")
+        for choice in range(max(1, len(turn.answers))):
+            yield Call(span, turn, facts, choice, name)
+
+
+def _lent(family: Family, turns: dict[tuple[str, str], Turn]) -> dict[tuple[str, str], Turn]:
+    """The words of agents for their models that have none: history to the first, answer to the last."""
+    lent: dict[tuple[str, str], Turn] = {}
+    for span in reversed(family.in_order()):
+        turn = turns.get((span.trace, span.id))
+        if turn is None or not turn.said():
+            continue
+        models = [below for below in family.below(span) if (below.trace, below.id) in turns and below.kind == "model"]
+        models.sort(key=Span.at)
+        if not models or any(
+            turns[below.trace, below.id].said() or (below.trace, below.id) in lent for below in models
+        ):
+            continue
+        first, last = models[0], models[-1]
+        for model in models:
+            made = Turn([], [], turn.tools, turn.dialect, turn.cut, set())
+            if model is first:
+                made.inputs = turn.inputs
+            if model is last:
+                made.answers = turn.answers[:1]
+            lent[model.trace, model.id] = made
+    return lent
+
+
+def _tools(family: Family, drafts: Sequence[Draft]) -> list[list[ToolSpan]]:
+    """Put every tool span where it belongs; what is left, by conversation, has no model beside it."""
+    matcher = ToolMatcher(drafts)
+    unmatched: list[ToolSpan] = []
+    for span in family.in_order():
+        if span.kind == "tool":
+            tool = read_tool(span, family)
+            found = matcher.match(tool)
+            if found is not None:
+                answer(tool, *found)
+            else:
+                unmatched.append(tool)
+    loners: dict[str, list[ToolSpan]] = {}
+    for tool in unmatched:
+        draft = _beside(tool.span, family, drafts)
+        if draft is not None:
+            unasked(tool, draft)
+        else:
+            loners.setdefault(tool.span.scope, []).append(tool)
+    return [loners[scope] for scope in sorted(loners)]
+
+
+def _beside(span: Span, family: Family, drafts: Sequence[Draft]) -> Draft | None:
+    """The transcript of the agent that ran a tool: that of the call nearest in the tree, else the trace's first."""
+    spoken = [(call.span, draft) for draft in reversed(drafts) for call in draft.thread.calls]
+    by_span = {(speaker.trace, speaker.id): draft for speaker, draft in spoken}
+    by_parent = {(speaker.trace, speaker.parent): draft for speaker, draft in spoken}
+    for above in (span, *family.ancestors(span)):
+        if (above.trace, above.id) in by_span:
+            return by_span[above.trace, above.id]
+        sibling = by_parent.get((above.trace, above.parent)) if above.parent is not None else None
+        if sibling is not None:
+            return sibling
+    return next((draft for draft in drafts if any(call.span.trace == span.trace for call in draft.thread.calls)), None)
+
+
+def _tool_row(tools: Sequence[ToolSpan], family: Family) -> Conversation:
+    """Tools that ran where no model was seen: a row that says what they did, and that nobody captured who asked."""
+    spoken: list[Message] = []
+    for tool in tools:
+        call = ToolCall(tool.name, tool.arguments, tool.call_id or tool.span.id, at=tool.span.start_raw)
+        spoken.append(Message("assistant", calls=[call], at=tool.span.start_raw, extra={UNCAPTURED: True}))
+        spoken.append(result_message(tool, call.id))
+    spans = [tool.span for tool in tools]
+    row = Conversation(
+        spoken, _records(spans), native_id=spans[0].scope, flags={UNCAPTURED, "incomplete"}, status="unknown"
+    )
+    _say_when(row, spans)
+    _say_parents(row, spans, family)
+    return row
+
+
+class _Rows:
+    """Drafts into conversations."""
+
+    def __init__(self, family: Family, drafts: Sequence[Draft]) -> None:
+        self._family = family
+        self._drafts = drafts
+        self._of_thread = {id(draft.thread): draft for draft in drafts}
+        self._of_span = {(span.trace, span.id): draft for draft in reversed(drafts) for span in draft.spans}
+        self._agents: dict[int, list[Span]] = {}
+        for span in family.in_order():
+            if span.kind == "agent" and (span.trace, span.id) not in self._of_span:
+                owner = self._owner_of(span)
+                if owner is not None:
+                    self._agents.setdefault(id(owner), []).append(span)
+
+    def _owner_of(self, agent: Span) -> Draft | None:
+        """The row that tells of an agent's span: that of its first model call."""
+        below = sorted(self._family.below(agent), key=Span.at)
+        return next(
+            (self._of_span[span.trace, span.id] for span in below if (span.trace, span.id) in self._of_span), None
+        )
+
+    def conversation(self, draft: Draft) -> Conversation:
+        """The row of one thread."""
+        thread = draft.thread
+        agents = self._agents.get(id(draft), [])
+        spans = [*draft.spans, *agents]
+        calls = thread.calls
+        last = calls[-1]
+        row = Conversation(
+            [piece.message for piece in draft.pieces],
+            _records(spans),
+            native_id=thread.scope,
+            branch=thread.branch,
+            parent=self._parent(draft),
+            group=thread.group,
+            sample_index=thread.sample_index,
+            model=next((call.facts.model for call in reversed(calls) if call.facts.model), None),
+            provider=next((call.facts.provider for call in reversed(calls) if call.facts.provider), None),
+            usage=summed(draft.counted),
+            tools=self._tools(calls, agents),
+            flags=set(draft.flags),
+        )
+        assert row.flags is not None
+        if draft.counted and draft.uncounted:
+            row.flags.add("usage_partial")
+        if thread.abandoned:
+            row.flags.add("abandoned")
+        if any(message.extra and message.extra.get(UNCAPTURED) for message in row.messages):
+            row.flags.add(UNCAPTURED)
+        self._say_end(row, last)
+        self._say_who(row, calls, agents)
+        _say_when(row, spans)
+        _say_parents(row, spans, self._family)
+        row.judgments = _judgments(spans) or None
+        told = [about_span(span, self._family, unmodelled(span, turn_of(span), facts_of(span))) for span in agents]
+        if told:
+            row.extra = {**(row.extra or {}), "agent_spans": told}
+        return row
+
+    def _say_end(self, row: Conversation, last: Call) -> None:
+        """How it ended: an error of the last call, or the reason of the last answer."""
+        assert row.flags is not None
+        spoken = next((message for message in reversed(row.messages) if message.role == "assistant"), None)
+        row.finish_reason = spoken.finish_reason if spoken is not None else None
+        if row.finish_reason is None and last.facts.finish_reasons:
+            row.finish_reason = last.facts.finish_reasons[-1]
+        if last.facts.error is not None:
+            row.status, row.error = "error", last.facts.error
+        elif row.messages and (row.messages[-1].role == "tool" or row.messages[-1].calls):
+            row.flags.add("incomplete")
+
+    def _say_who(self, row: Conversation, calls: Sequence[Call], agents: Sequence[Span]) -> None:
+        """The agent by its own name, else by that of the service."""
+        named = [call.facts.agent for call in calls if call.facts.agent] or [
+            call.agent[1] for call in calls if call.agent[1]
+        ]
+        named += [found for span in agents if (found := facts_of(span).agent)]
+        resource = next((call.span.resource for call in calls if call.span.resource), {})
+        service = resource.get("service.name")
+        row.agent = next(iter(named), service if isinstance(service, str) else None)
+        version = resource.get("service.version")
+        row.policy_version = version if isinstance(version, str) else None
+
+    def _tools(self, calls: Sequence[Call], agents: Sequence[Span]) -> Any:
+        """Every tool that was offered, in order; those of the agent where its models' are not logged."""
+        offered: list[Any] = []
+        listed = [call.turn.tools for call in calls] or []
+        if not any(listed):
+            listed = [turn_of(span).tools or span.attributes.get("gen_ai.tool.definitions") for span in agents]
+        seen: set[bytes] = set()
+        for tools in listed:
+            if isinstance(tools, str):
+                return tools
+            for tool in tools if isinstance(tools, list) else [tools] if tools else []:
+                name = msgspec.json.encode(tool, order="deterministic")
+                if name not in seen:
+                    seen.add(name)
+                    offered.append(tool)
+        return offered or None
+
+    def _parent(self, draft: Draft) -> Identity | None:
+        """The row it branched off; else the row whose tool call, or whose agent, its first span lies below."""
+        thread = draft.thread
+        if thread.parent is not None:
+            return _identity(thread.parent)
+        first = thread.calls[0].span
+        for above in self._family.ancestors(first):
+            owner = self._of_span.get((above.trace, above.id))
+            if owner is None and above.id != first.parent:
+                children = (self._of_span.get((child.trace, child.id)) for child in self._family.children(above))
+                owner = next((found for found in children if found is not None), None)
+            if owner is not None and owner is not draft and _before(owner, draft):
+                return _identity(owner.thread)
+        return None
+
+
+def _before(owner: Draft, draft: Draft) -> bool:
+    """A parent begins no later than its child: two rows are never each other's parents."""
+    one, other = owner.thread.calls[0].span, draft.thread.calls[0].span
+    return one.at() < other.at()
+
+
+def _identity(thread: Thread) -> Identity:
+    return Identity(thread.scope, branch=thread.branch)
+
+
+def _records(spans: Sequence[Span]) -> list[Record]:
+    """Every record behind these spans, each once."""
+    return list({id(record): record for span in spans for record in span.records}.values())
+
+
+def _say_when(row: Conversation, spans: Sequence[Span]) -> None:
+    started = min((span for span in spans if span.start is not None), key=lambda span: span.start or 0, default=None)
+    ended = max((span for span in spans if span.end is not None), key=lambda span: span.end or 0, default=None)
+    row.started_at = started.start_raw if started is not None else None
+    row.ended_at = ended.end_raw if ended is not None else row.started_at
+
+
+def _say_parents(row: Conversation, spans: Sequence[Span], family: Family) -> None:
+    """Parents that never arrived are named."""
+    missing = sorted({span.parent for span in spans if span.parent is not None and family.parent(span) is None})
+    if missing:
+        assert row.flags is not None
+        row.flags.add("ambiguous_parent")
+        row.extra = {**(row.extra or {}), "missing_parents": missing}
+
+
+def _judgments(spans: Sequence[Span]) -> list[Verdict]:
+    """Evaluation events on any span of the row."""
+    return [_verdict(log) for span in spans for log in span.events if log.name == EVALUATION]
+
+
+def _verdict(log: Log) -> Verdict:
+    fields = {key.removeprefix("gen_ai.evaluation."): value for key, value in log.body.items()}
+    value = fields.get("score.value")
+    number = (
+        float(value) if isinstance(value, (int, float)) and not isinstance(value, bool) and abs(value) < 1e300 else None
+    )
+
+    def text(name: str) -> str | None:
+        found = fields.get(name)
+        return found if isinstance(found, str) else None
+
+    return Verdict(
+        text("name") or "evaluation", "judge", number, text("score.label"), text("error.type"), text("explanation")
+    )

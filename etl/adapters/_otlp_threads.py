@@ -1,0 +1,282 @@
+"""Model calls into threads: a call whose history begins with what an earlier call said continues it.
+
+Every call repeats the history it was given, so a conversation is found by prefix and never by concatenation. All
+histories and answers of one conversation are laid into one tree of atoms (a text, a call, a result); a call continues
+the deepest answer on its path. What branches off (another answer to the same history, an edited turn, a second choice)
+is a thread of its own that shares its beginning. Histories that share nothing but instructions are unrelated. Calls of
+which no history was captured are strung together by the agent that made them.
+
+Everything here depends on what the calls say and when, never on the order in which they were read.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from hashlib import blake2b
+from typing import Any, TypeAlias
+
+import msgspec
+
+from etl.adapters._otlp_facts import Facts
+from etl.adapters._otlp_span import Span, opened
+from etl.adapters._otlp_turn import Turn
+from etl.conversation import Message
+
+Atom: TypeAlias = tuple[str, ...]
+"""The least thing a history is compared by: kind, role or tool name, text."""
+
+
+class Call(msgspec.Struct, eq=False):
+    """One choice of one model response (or what is known of a response that never came)."""
+
+    span: Span
+    turn: Turn
+    facts: Facts
+    choice: int = 0
+    agent: tuple[str, str] = ("", "")
+    """Which agent made it: (its span's id, its name)."""
+    path: list[int] = msgspec.field(default_factory=lambda: [0])
+    """Nodes of the tree along its history: one more than the history has atoms."""
+    end: int = 0
+    """The node of its answer; that of its history where nothing was answered."""
+    depth: int = 0
+    """Atoms of history and answer."""
+    copies: list[Call] = []
+    """Spans that tell of the same response: their usage does not count."""
+
+    def answer(self) -> list[Message]:
+        """The messages of this choice."""
+        return self.turn.answers[self.choice] if self.choice < len(self.turn.answers) else []
+
+    def is_open(self) -> bool:
+        """Whether nothing is known of an answer."""
+        return self.end == self.path[-1]
+
+
+class Thread(msgspec.Struct, eq=False):
+    """Calls that continue one another."""
+
+    scope: str
+    calls: list[Call]
+    branch: str = ""
+    shared: int = 0
+    """Atoms at its beginning that another thread owns."""
+    parent: Thread | None = None
+    """The thread that it branched off."""
+    group: str | None = None
+    sample_index: int | None = None
+    abandoned: bool = False
+    captured: bool = True
+    """False where no history was captured."""
+
+
+def atoms(message: Message) -> list[Atom]:
+    """What a message is compared by: not its ids, its reasoning or white space, which change when it is repeated."""
+    if message.role == "tool":
+        return [("result", message.content.strip())]
+    role = "system" if message.role == "developer" else message.role
+    found: list[Atom] = []
+    text = message.content.strip()
+    if text:
+        found.append((role, text))
+    found += [("call", call.name, canonical(call.arguments)) for call in message.calls or ()]
+    if message.parts and role != "assistant":
+        found += [("part", role, canonical(part)) for part in message.parts]
+    if not found and role != "assistant":
+        found.append((role, ""))
+    return found
+
+
+def canonical(value: Any) -> str:
+    """JSON that is the same for equal values, whether they stand as text or as objects.
+
+    >>> canonical('{"b": 1, "a": 2}') == canonical({"a": 2, "b": 1}), canonical(None)
+    (True, '{}')
+    """
+    if value is None or value == "":
+        return "{}"
+    return msgspec.json.encode(opened(value), order="deterministic").decode("utf-8", "replace")
+
+
+def threads(calls: Iterable[Call]) -> list[Thread]:
+    """The threads of one conversation by their first calls; the first is the main one, its branch is empty."""
+    ordered = sorted(calls, key=lambda call: (*call.span.at(), call.choice))
+    captured = _Tree([call for call in ordered if call.turn.inputs]).threads()
+    made = sorted(
+        [*captured, *_uncaptured([call for call in ordered if not call.turn.inputs])],
+        key=lambda thread: (*thread.calls[0].span.at(), thread.calls[0].choice),
+    )
+    _name(made)
+    return made
+
+
+def _uncaptured(calls: Sequence[Call]) -> list[Thread]:
+    """One thread for each agent whose histories nobody captured."""
+    by_agent: dict[tuple[str, str, str], Thread] = {}
+    for call in calls:
+        key = (call.span.trace, *call.agent)
+        if key in by_agent:
+            by_agent[key].calls.append(call)
+        else:
+            by_agent[key] = Thread(call.span.scope, [call], captured=False)
+    return list(by_agent.values())
+
+
+class _Tree:
+    """All histories and answers of one conversation as one tree; its nodes are numbers, the root is 0."""
+
+    def __init__(self, calls: Sequence[Call]) -> None:
+        self._next: dict[tuple[int, Atom], int] = {}
+        self._spoken = {0: False}
+        self._calls = calls
+        self._ends: dict[int, list[Call]] = {}
+        self._open: dict[int, list[Call]] = {}
+        self._order = {id(call): number for number, call in enumerate(calls)}
+        for call in calls:
+            call.path = self._walk(0, call.turn.inputs)
+            answer = self._walk(call.path[-1], call.answer())
+            call.end = answer[-1]
+            call.depth = len(call.path) + len(answer) - 2
+            (self._open if call.is_open() else self._ends).setdefault(call.end, []).append(call)
+        self._thread_of: dict[int, Thread] = {}
+        self._owner: dict[int, Thread] = {}
+        self._continued: set[int] = set()
+        self._answering: dict[int, list[Thread]] = {}
+        self.made: list[Thread] = []
+
+    def _walk(self, node: int, messages: Iterable[Message]) -> list[int]:
+        """The nodes along these messages, from the given one on; one is spoken once a user or the model had a say."""
+        path = [node]
+        for message in messages:
+            for atom in atoms(message):
+                spoken = self._spoken[node] or atom[0] != "system"
+                node = self._next.setdefault((node, atom), len(self._spoken))
+                self._spoken.setdefault(node, spoken)
+                path.append(node)
+        return path
+
+    def threads(self) -> list[Thread]:
+        """Place every call, in order of time; one that is continued before its time is placed first."""
+        for call in self._calls:
+            waiting = [call]
+            while waiting:
+                last = waiting[-1]
+                before = self._before(last)
+                if before is not None and id(before) not in self._thread_of:
+                    waiting.append(before)
+                else:
+                    waiting.pop()
+                    self._place(last, before)
+        self._mark_abandoned()
+        return self.made
+
+    def _before(self, call: Call) -> Call | None:
+        """The call that this one continues: the deepest answer (or question without one) on its path."""
+        for node in reversed(call.path):
+            answered = [other for other in self._ends.get(node, ()) if other.span is not call.span]
+            if answered:
+                return answered[0]
+            asked = self._open.get(node, [])
+            if node == call.path[-1]:
+                asked = [other for other in asked if self._order[id(other)] < self._order[id(call)]]
+            if asked:
+                return asked[-1]
+        return None
+
+    def _place(self, call: Call, before: Call | None) -> None:
+        if id(call) in self._thread_of:
+            return
+        same = self._same_response(call)
+        if same is not None:
+            same.copies.append(call)
+            self._thread_of[id(call)] = self._thread_of[id(same)]
+            return
+        if before is not None and id(before) not in self._continued:
+            thread = self._thread_of[id(before)]
+            self._continued.add(id(before))
+            thread.calls.append(call)
+        else:
+            thread = self._branch(call)
+        self._thread_of[id(call)] = thread
+        if not call.is_open():
+            self._answering.setdefault(call.path[-1], []).append(thread)
+        for node in (*call.path, call.end):
+            self._owner.setdefault(node, thread)
+
+    def _same_response(self, call: Call) -> Call | None:
+        """A placed call that tells of the same response: the same id, or the same words within the same time."""
+        for other in self._ends.get(call.end, ()):
+            if (
+                other is call
+                or id(other) not in self._thread_of
+                or other.path[-1] != call.path[-1]
+                or other.span is call.span
+            ):
+                continue
+            ids = {other.facts.response_id, call.facts.response_id}
+            if len(ids) == 1 and None not in ids:
+                return other
+            if None in ids and _within(call.span, other.span):
+                return other
+        return None
+
+    def _branch(self, call: Call) -> Thread:
+        """A new thread, with the beginning that it shares with an earlier one."""
+        shared = 0
+        for depth, node in enumerate(call.path):
+            if node in self._owner and self._spoken[node]:
+                shared = depth
+        thread = Thread(call.span.scope, [call], shared=shared)
+        if shared:
+            thread.parent = self._owner[call.path[shared]]
+            self._group(thread, call)
+        self.made.append(thread)
+        return thread
+
+    def _group(self, thread: Thread, call: Call) -> None:
+        """Other answers to one history are repeats of one another."""
+        repeats = self._answering.get(call.path[-1], [])
+        if not repeats or call.is_open():
+            return
+        name = f"{call.span.scope}\x1f{_digest([atom for message in call.turn.inputs for atom in atoms(message)])}"
+        if repeats[0].group is None:
+            repeats[0].group, repeats[0].sample_index = name, 0
+        thread.group, thread.sample_index = name, len(repeats)
+
+    def _mark_abandoned(self) -> None:
+        """A thread is abandoned where the log answered its last question again after it had ended."""
+        for repeats in self._answering.values():
+            for number, thread in enumerate(repeats[:-1]):
+                latest = max(later.calls[0].span.start or 0 for later in repeats[number + 1 :])
+                last = thread.calls[-1].span
+                thread.abandoned = thread.abandoned or 0 < (last.end or last.start or 0) <= latest
+
+
+def _within(one: Span, other: Span) -> bool:
+    """Whether the time of one span lies in that of the other."""
+    if one.start is None or other.start is None or one.end is None or other.end is None:
+        return False
+    return (one.start <= other.start and other.end <= one.end) or (other.start <= one.start and one.end <= other.end)
+
+
+def _digest(words: Any) -> str:
+    return blake2b(msgspec.json.encode(words), digest_size=8).hexdigest()
+
+
+def _name(made: Sequence[Thread]) -> None:
+    """Branches: empty for the first thread; else by how a thread begins, so that what arrives later changes no name."""
+    seen: dict[str, int] = {}
+    for number, thread in enumerate(made):
+        first = thread.calls[0]
+        if number == 0:
+            continue
+        if not thread.captured:
+            name = _digest(("agent", first.span.trace, *first.agent))
+        else:
+            spoken = [*first.turn.inputs, *(first.answer() if thread.shared else ())]
+            words = [atom for message in spoken for atom in atoms(message)]
+            opening = next((place for place, atom in enumerate(words) if atom[0] in ("assistant", "call")), len(words))
+            name = _digest(words[thread.shared :] if thread.shared else words[:opening])
+        repeated = seen.get(name, 0)
+        seen[name] = repeated + 1
+        thread.branch = f"{name}#{repeated}" if repeated else name

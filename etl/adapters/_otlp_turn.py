@@ -1,0 +1,191 @@
+"""What a dialect makes of one model span: the history it was given, the answer, the tools that were offered."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from typing import Any
+
+import msgspec
+
+from etl.adapters._otlp_messages import joined, messages
+from etl.adapters._otlp_span import Span, opened
+from etl.conversation import Message
+
+_NUMBER = re.compile(r"\d{1,6}\Z")
+_TOKEN = re.compile(r'"(?:[^"\\]|\\.)*"?|[{}\[\],:]', re.DOTALL)
+MAX_SALVAGE = 64
+"""How many places a cut-off JSON text is tried to be closed at."""
+
+
+class Turn(msgspec.Struct):
+    """One model response with the history before it."""
+
+    inputs: list[Message] = []
+    answers: list[list[Message]] = []
+    """One list of messages for each choice."""
+    tools: Any = None
+    dialect: str = ""
+    cut: bool = False
+    """True where an attribute was cut off and only its beginning could be read."""
+    used: set[str] = set()
+    """Attributes that were read."""
+
+    def said(self) -> bool:
+        """Whether there is anything in it."""
+        return bool(self.inputs or self.answers)
+
+
+class Reader:
+    """Reads the attributes of a span and notes which."""
+
+    def __init__(self, span: Span) -> None:
+        self.span = span
+        self.used: set[str] = set()
+        self.cut = False
+
+    def take(self, *names: str) -> Any:
+        """The first of these attributes that is there; JSON text is opened, cut-off text salvaged."""
+        for name in names:
+            value = self.span.attributes.get(name)
+            if value is not None and value != "":
+                self.used.add(name)
+                return self._opened(value)
+        return None
+
+    def _opened(self, value: Any) -> Any:
+        inner = opened(value)
+        if isinstance(inner, str) and inner.lstrip()[:2] in ('{"', "[{", '["', "[]", "{}"):
+            saved = salvaged(inner)
+            if saved is not None:
+                self.cut = True
+                return saved
+        return inner
+
+    def messages(self, name: str, role: str = "user") -> list[Message]:
+        """The messages that an attribute holds."""
+        value = self.take(name)
+        return [] if value is None else messages(value, role)
+
+    def numbered(self, prefix: str) -> list[Any]:
+        """What lies under `prefix.N.…` (or under `prefix`, as a list), by number, as nested values."""
+        value = self.take(prefix)
+        if isinstance(value, list):
+            return [nested(item) for item in value]
+        gathered: dict[str, Any] = {}
+        for name, item in self.span.attributes.items():
+            if name.startswith(prefix + "."):
+                rest = name[len(prefix) + 1 :]
+                if _NUMBER.match(rest.partition(".")[0]):
+                    gathered[rest] = item
+                    self.used.add(name)
+        tree = nested(gathered)
+        return tree if isinstance(tree, list) else []
+
+    def turn(self, inputs: list[Message], answers: list[list[Message]], tools: Any = None) -> Turn | None:
+        """The turn, where there is anything in it."""
+        answers = [one_answer(answer) for answer in answers if answer]
+        if not inputs and not answers:
+            return None
+        return Turn(inputs, answers, tools or None, cut=self.cut, used=self.used)
+
+
+def nested(value: Any) -> Any:
+    """Names with dots as nested objects, numbers in them as lists (10 after 9).
+
+    >>> nested({"1.a": "y", "0.a": "x", "0.b.c": 1}), nested([{"m.role": "user"}])
+    ([{'a': 'x', 'b': {'c': 1}}, {'a': 'y'}], [{'m': {'role': 'user'}}])
+    """
+    if isinstance(value, list):
+        return [nested(item) for item in value]
+    if not isinstance(value, dict):
+        return value
+    tree: dict[str, Any] = {}
+    for name, item in value.items():
+        *above, last = str(name).split(".")
+        node = tree
+        for key in above:
+            below = node.get(key)
+            if not isinstance(below, dict):
+                below = node[key] = {} if below is None else {"": below}
+            node = below
+        item = nested(item)
+        if isinstance(node.get(last), dict) and isinstance(item, dict):
+            node[last].update(item)
+        else:
+            node[last] = item
+    return _listed(tree)
+
+
+def _listed(tree: Any) -> Any:
+    """Objects whose keys are all numbers as lists."""
+    if not isinstance(tree, dict):
+        return tree
+    if tree and all(_NUMBER.match(key) for key in tree):
+        return [_listed(tree[key]) for key in sorted(tree, key=int)]
+    return {key: _listed(item) for key, item in tree.items()}
+
+
+def one_answer(answer: list[Message]) -> list[Message]:
+    """The pieces of one answer as one assistant message, as far as nothing stands between them."""
+    made: list[Message] = []
+    for message in answer:
+        if made and made[-1].role == message.role == "assistant" and not (made[-1].content and message.content):
+            made[-1] = joined(made[-1], message)
+        else:
+            made.append(message)
+    return made
+
+
+def choices(found: list[Message], several: bool = False) -> list[list[Message]]:
+    """Answers of one response: one each where all of them end (or `several` says so), else one in several messages."""
+    spoken = [message for message in found if message.role == "assistant"]
+    if len(spoken) > 1 and len(spoken) == len(found) and (several or all(message.finish_reason for message in spoken)):
+        return [[message] for message in spoken]
+    return [found] if found else []
+
+
+def salvaged(text: str) -> Any:
+    """The value of JSON text that was cut off: as much of it as is whole, a text that was cut as far as it goes.
+
+    >>> salvaged('[{"role": "user", "content": "Hel'), salvaged('[{"a": 1}, {"b": [2, 3'), salvaged("[broken]")
+    ([{'role': 'user', 'content': 'Hel'}], [{'a': 1}, {'b': [2, 3]}], None)
+    """
+    stack, ends = [], []
+    inside = False
+    for token in _TOKEN.finditer(text):
+        mark = token[0]
+        if mark[0] == '"':
+            inside = len(mark) == 1 or not mark.endswith('"') or (token.end() == len(text) and not _closed(mark))
+        elif mark in "{[":
+            stack.append("}" if mark == "{" else "]")
+        elif mark in "}]":
+            if not stack or stack.pop() != mark:
+                return None
+        elif mark == ",":
+            ends.append((token.start(), "".join(reversed(stack))))
+    if not stack:
+        return None
+    closing = "".join(reversed(stack))
+    for tail in _tails(text, closing, inside, ends):
+        value = opened(tail)
+        if not isinstance(value, str):
+            return value
+    return None
+
+
+def _closed(mark: str) -> bool:
+    """Whether a string token ends with its own quote."""
+    return re.fullmatch(r'"(?:[^"\\]|\\.)*"', mark, re.DOTALL) is not None
+
+
+def _tails(text: str, closing: str, inside: bool, ends: list[tuple[int, str]]) -> Iterator[str]:
+    if inside:
+        for shorter in range(7):
+            yield text[: len(text) - shorter] + '"' + closing
+    yield text + closing
+    for end, close in reversed(ends[-MAX_SALVAGE:]):
+        yield text[:end] + close
+
+
+__all__ = ["Reader", "Turn", "choices", "nested", "one_answer", "salvaged"]

@@ -1,0 +1,150 @@
+"""OpenTelemetry traces of agents: spans and log records, in whatever shape and dialect, into conversations.
+
+A conversation's spans lie in any files, in any order, over any number of nights. Its key is the id that a model, agent
+or tool span names (`gen_ai.conversation.id`, a session id; see `CONVERSATION_IDS`), else the trace; the trace is the
+link, so that a trace of which only some spans name the conversation stays together with it. Everything is put together
+from the set of spans alone (`_otlp_rows.py`): the same spans give the same rows, however they were split and shuffled.
+
+`_otlp_shapes.py` reads the shapes, `_otlp_dialects.py` lists the dialects in order of precedence.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from hashlib import blake2b
+from typing import Any, ClassVar
+
+import msgspec
+
+from etl.adapter import Adapter, FileContext, Sample
+from etl.adapters._otlp_rows import conversations
+from etl.adapters._otlp_shapes import Unit, is_batch, is_span, units
+from etl.adapters._otlp_span import DETAILS, conversation_id, kind_of
+from etl.conversation import Conversation, Fragment, Ignored, Outcome, Record, StoredEvent, Unusable
+
+_MODEL_EVENTS = ("gen_ai.",)
+
+
+class Otlp(Adapter):
+    """Spans and log records of OpenTelemetry, by its GenAI conventions and the dialects around them."""
+
+    name = "otlp"
+    version = 1
+    about = "OpenTelemetry spans and log records of agents: OTLP JSON, SDK dumps, data frames; GenAI, OpenInference, …"
+    spans_files = True
+    splits = True
+    ignores: ClassVar[dict[str, str]] = {
+        "empty_batch": "a batch without spans or log records",
+        "metrics": "a batch of metrics: numbers over time, no conversation",
+        "log_without_message": "a log record that is no GenAI event: what a program wrote beside the conversation",
+        "not_a_model_span": "a span that is no model, agent or tool (HTTP, SQL): it only holds the tree together",
+    }
+
+    def score(self, sample: Sample) -> float:
+        """Sure of batches and of spans with their trace; the share of the values that are one."""
+        if not sample.values:
+            return 0.0
+        found = sum(_claim(value) for value in sample.values)
+        return found / len(sample.values)
+
+    def parse(self, records: Iterable[Record], file: FileContext) -> Iterator[Outcome]:
+        """A fragment for every span and every log record that is a GenAI event."""
+        for record in records:
+            yield from _fragments(record)
+
+    def assemble(self, family: Sequence[StoredEvent]) -> Iterator[Conversation | Unusable | Ignored]:
+        """The rows of one family; what tells nothing but the tree is ignored by name."""
+        rows, used = conversations(family)
+        yield from rows
+        rest = sum(id(event.record) not in used for event in family)
+        if rest:
+            yield Ignored("not_a_model_span", rest)
+
+
+def _claim(value: Any) -> float:
+    """How sure one value is of this format."""
+    if is_batch(value) or _is_metrics(value):
+        return 1.0
+    if is_span(value):
+        return 0.0 if _is_mlflow(value) else 0.95
+    if isinstance(value, (dict, list)):
+        first = next(units(value), None)
+        if first is not None and isinstance(first.item, dict) and not _is_mlflow(first.item):
+            return 0.9
+    return 0.0
+
+
+def _is_metrics(value: Any) -> bool:
+    return isinstance(value, dict) and isinstance(value.get("resourceMetrics"), list)
+
+
+def _is_mlflow(value: dict[str, Any]) -> bool:
+    """MLflow's own trace files, whose attributes are all JSON text, are another format."""
+    attributes = value.get("attributes")
+    return isinstance(attributes, dict) and any(str(key).startswith("mlflow.") for key in attributes)
+
+
+def _fragments(record: Record) -> Iterator[Outcome]:
+    value = record.value
+    found = False
+    bad = 0
+    for unit in units(value):
+        found = True
+        if unit.form is None:
+            yield Unusable(
+                _part(record, unit, bad), "not_a_span", "an item of a batch that is no span; see what wrote it"
+            )
+            bad += 1
+        else:
+            yield _fragment(record, unit.form)
+    if not found:
+        if is_batch(value):
+            yield Ignored("empty_batch")
+        elif _is_metrics(value):
+            yield Ignored("metrics")
+        else:
+            yield Unusable(
+                record, "not_a_span", "neither a span nor a batch of spans or log records; see what wrote it"
+            )
+
+
+def _part(record: Record, unit: Unit, number: int) -> Record:
+    """An item of a batch as a record of its own, at its place in the batch where that can be found."""
+    raw = msgspec.json.encode(unit.item)
+    offset = record.offset
+    if offset is not None:
+        offset += max(record.raw.find(raw), 0) + number
+    return Record(unit.item, raw, record.line, offset)
+
+
+def _fragment(record: Record, form: dict[str, Any]) -> Fragment | Ignored:
+    """The stored form of one span or log record, under the key of its conversation."""
+    attributes = form.get("attributes", {})
+    if form["signal"] == "log" and not _is_model_event(form):
+        return Ignored("log_without_message")
+    _note(record, form)
+    trace = form.get("trace")
+    named = conversation_id(attributes) if form["signal"] == "log" or kind_of(attributes) != "other" else None
+    link = trace if trace is not None else f"untraced {_digest(form)}"
+    return Fragment(record, named or link, link, form.get("start"), form)
+
+
+def _is_model_event(form: dict[str, Any]) -> bool:
+    name = form.get("name", "")
+    return name.startswith(_MODEL_EVENTS) or name in DETAILS
+
+
+def _note(record: Record, form: dict[str, Any]) -> None:
+    """What was unusual about the record's text goes along with the forms that it touches."""
+    if record.mended:
+        text = msgspec.json.encode(form).decode()
+        mended = [pair for pair in record.mended if msgspec.json.encode(pair[0]).decode()[1:-1] in text]
+        if mended:
+            form["mended"] = mended
+    notes = [note for note in record.notes if note not in ("lone_surrogate", "invalid_utf8") or "mended" in form]
+    if notes:
+        form["notes"] = notes
+
+
+def _digest(form: dict[str, Any]) -> str:
+    return blake2b(msgspec.json.encode(form, order="deterministic"), digest_size=16).hexdigest()
