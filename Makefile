@@ -39,7 +39,7 @@ golden: $(ENV)  ## Write the golden rows anew: read the diff before committing i
 	@$(BIN)/python -m tests.golden
 
 bench: $(ENV)  ## Speed and memory against the floor and against DuckDB's own copy (minutes)
-	@$(BIN)/python tests/bench/bench.py
+	@$(BIN)/python -m tests.bench.bench
 
 lock:  ## Resolve the dependencies anew (needs uv)
 	uv pip compile pyproject.toml --quiet --group dev --universal --generate-hashes --python-version 3.11 \

@@ -6,6 +6,7 @@ Words are drawn from a Zipf-like vocabulary, so that decoding and compression co
 
 from __future__ import annotations
 
+import datetime as dt
 import itertools
 import json
 import random
@@ -13,8 +14,96 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-_SYLLABLES = "ba be bi bo ca ce co cu da de di do fa fe fi ga ge go ha he in ka ke la le li lo ma me mi mo na ne no pa pe po ra re ri ro sa se si so ta te ti to va ve wi xo ya za".split()
-_COMMON = "the of and to in is for that on with as are be this by from or an not at have it was which can will if all has one more".split()
+_SYLLABLES = [
+    "ba",
+    "be",
+    "bi",
+    "bo",
+    "ca",
+    "ce",
+    "co",
+    "cu",
+    "da",
+    "de",
+    "di",
+    "do",
+    "fa",
+    "fe",
+    "fi",
+    "ga",
+    "ge",
+    "go",
+    "ha",
+    "he",
+    "in",
+    "ka",
+    "ke",
+    "la",
+    "le",
+    "li",
+    "lo",
+    "ma",
+    "me",
+    "mi",
+    "mo",
+    "na",
+    "ne",
+    "no",
+    "pa",
+    "pe",
+    "po",
+    "ra",
+    "re",
+    "ri",
+    "ro",
+    "sa",
+    "se",
+    "si",
+    "so",
+    "ta",
+    "te",
+    "ti",
+    "to",
+    "va",
+    "ve",
+    "wi",
+    "xo",
+    "ya",
+    "za",
+]
+_COMMON = [
+    "the",
+    "of",
+    "and",
+    "to",
+    "in",
+    "is",
+    "for",
+    "that",
+    "on",
+    "with",
+    "as",
+    "are",
+    "be",
+    "this",
+    "by",
+    "from",
+    "or",
+    "an",
+    "not",
+    "at",
+    "have",
+    "it",
+    "was",
+    "which",
+    "can",
+    "will",
+    "if",
+    "all",
+    "has",
+    "one",
+    "more",
+]
 
 
 class Words:
@@ -120,6 +209,211 @@ def write(path: Path, records: Iterator[dict[str, Any]], megabytes: int) -> int:
             file.write(line)
             size += len(line)
             count += 1
+            if size >= megabytes * 1_000_000:
+                return count
+    return count
+
+
+def sessions(seed: int = 0) -> Iterator[list[dict[str, Any]]]:
+    """Claude Code sessions, endless: blocks of a message on lines of their own, tool results with their richer copy."""
+    words = Words(seed)
+    for number in itertools.count():
+        yield list(_session(words, f"session-{seed}-{number}"))
+
+
+def _session(words: Words, session: str) -> Iterator[dict[str, Any]]:
+    clock = itertools.count(1_772_400_000 + words.random.randrange(10**6))
+    parent: str | None = None
+    number = itertools.count()
+
+    def line(kind: str, message: dict[str, Any], **more: Any) -> dict[str, Any]:
+        nonlocal parent
+        own = f"{session}-{next(number)}"
+        stamp = dt.datetime.fromtimestamp(next(clock), dt.UTC).strftime("%Y-%m-%dT%H:%M:%S.000Z")
+        made = {
+            "parentUuid": parent,
+            "isSidechain": False,
+            "userType": "external",
+            "cwd": "/srv/demo",
+            "sessionId": session,
+            "version": "2.1.80",
+            "gitBranch": "main",
+            "type": kind,
+            "message": message,
+            "uuid": own,
+            "timestamp": stamp,
+            **more,
+        }
+        parent = own
+        return made
+
+    yield line("user", {"role": "user", "content": words.text(words.size(150, 3_000))})
+    for turn in range(words.random.randint(5, 40)):
+        usage = {
+            "input_tokens": 9,
+            "cache_creation_input_tokens": 300,
+            "cache_read_input_tokens": 4_000,
+            "output_tokens": 80,
+        }
+        head = {
+            "id": f"msg_{session}_{turn}",
+            "type": "message",
+            "role": "assistant",
+            "model": "claude-demo",
+            "usage": usage,
+        }
+        yield line(
+            "assistant",
+            {
+                **head,
+                "content": [{"type": "thinking", "thinking": words.text(words.size(250, 4_000)), "signature": "c2ln"}],
+                "stop_reason": None,
+            },
+        )
+        call = f"toolu_{session}_{turn}"
+        yield line(
+            "assistant",
+            {
+                **head,
+                "content": [
+                    {
+                        "type": "tool_use",
+                        "id": call,
+                        "name": "Bash",
+                        "input": {"command": words.text(words.size(60, 2_000))},
+                    }
+                ],
+                "stop_reason": "tool_use",
+            },
+        )
+        output = words.text(words.size(1_200, 40_000))
+        yield line(
+            "user",
+            {"role": "user", "content": [{"type": "tool_result", "tool_use_id": call, "content": output}]},
+            toolUseResult={"stdout": output, "stderr": "", "interrupted": False},
+        )
+    yield line(
+        "assistant",
+        {
+            "id": f"msg_{session}_end",
+            "type": "message",
+            "role": "assistant",
+            "model": "claude-demo",
+            "content": [{"type": "text", "text": words.text(400)}],
+            "stop_reason": "end_turn",
+            "usage": {"input_tokens": 9, "output_tokens": 90},
+        },
+    )
+
+
+def write_sessions(folder: Path, made: Iterator[list[dict[str, Any]]], megabytes: int) -> int:
+    """Write sessions, one a file, until all of them have that size; how many they are."""
+    folder.mkdir(parents=True)
+    size = 0
+    for number, lines in enumerate(made):
+        text = "".join(json.dumps(line) + "\n" for line in lines)
+        (folder / f"{number:05}.jsonl").write_text(text, encoding="utf-8")
+        size += len(text)
+        if size >= megabytes * 1_000_000:
+            return number + 1
+    return 0
+
+
+def spans(seed: int = 0) -> Iterator[list[dict[str, Any]]]:
+    """Traces of GenAI spans, endless: each model call repeats its history, tools have spans of their own, the root ends last."""
+    words = Words(seed)
+    for number in itertools.count():
+        yield _trace(words, f"{number + 1:032x}")
+
+
+def _trace(words: Words, trace: str) -> list[dict[str, Any]]:
+    start = 1_772_400_000_000_000_000 + words.random.randrange(10**6) * 1_000_000_000
+    history: list[dict[str, Any]] = [
+        {"role": "user", "parts": [{"type": "text", "content": words.text(words.size(120, 2_000))}]}
+    ]
+    made: list[dict[str, Any]] = []
+    root = f"{trace[-8:]}00000000"
+
+    def span(name: str, attributes: dict[str, Any], parent: str | None = root) -> None:
+        number = len(made) + 1
+        at = start + number * 1_000_000_000
+        values = [
+            {"key": key, "value": {"intValue": str(value)} if isinstance(value, int) else {"stringValue": value}}
+            for key, value in attributes.items()
+        ]
+        made.append(
+            {
+                "traceId": trace,
+                "spanId": root if parent is None else f"{trace[-8:]}{number:08x}",
+                **({"parentSpanId": parent} if parent else {}),
+                "name": name,
+                "kind": 3,
+                "startTimeUnixNano": str(at),
+                "endTimeUnixNano": str(at + 900_000_000),
+                "attributes": values,
+                "status": {},
+            }
+        )
+
+    for turn in range(words.random.randint(2, 6)):
+        call = {"type": "tool_call", "id": f"call_{turn}", "name": "search", "arguments": {"q": words.text(40)}}
+        answer = {
+            "role": "assistant",
+            "parts": [{"type": "text", "content": words.text(80)}, call],
+            "finish_reason": "tool_calls",
+        }
+        chat = {
+            "gen_ai.operation.name": "chat",
+            "gen_ai.request.model": "demo",
+            "gen_ai.usage.input_tokens": 900,
+            "gen_ai.usage.output_tokens": 40,
+            "gen_ai.input.messages": json.dumps(history),
+        }
+        span("chat demo", {**chat, "gen_ai.output.messages": json.dumps([answer])})
+        result = words.text(words.size(600, 8_000))
+        span(
+            "execute_tool search",
+            {
+                "gen_ai.operation.name": "execute_tool",
+                "gen_ai.tool.name": "search",
+                "gen_ai.tool.call.id": f"call_{turn}",
+                "gen_ai.tool.call.result": result,
+            },
+        )
+        history = [
+            *history,
+            answer,
+            {"role": "tool", "parts": [{"type": "tool_call_response", "id": f"call_{turn}", "response": result}]},
+        ]
+    final = {"role": "assistant", "parts": [{"type": "text", "content": words.text(300)}], "finish_reason": "stop"}
+    span(
+        "chat demo",
+        {
+            "gen_ai.operation.name": "chat",
+            "gen_ai.request.model": "demo",
+            "gen_ai.usage.input_tokens": 900,
+            "gen_ai.usage.output_tokens": 90,
+            "gen_ai.input.messages": json.dumps(history),
+            "gen_ai.output.messages": json.dumps([final]),
+        },
+    )
+    span("invoke_agent demo", {"gen_ai.operation.name": "invoke_agent", "gen_ai.agent.name": "demo"}, parent=None)
+    return made
+
+
+def write_spans(path: Path, made: Iterator[list[dict[str, Any]]], megabytes: int) -> int:
+    """Write traces as a collector's file exporter does, about 50 spans a line; how many spans they are."""
+    size = count = 0
+    waiting: list[dict[str, Any]] = []
+    with path.open("w", encoding="utf-8") as file:
+        for trace in made:
+            waiting += trace
+            if len(waiting) >= 50:
+                scope = {"scope": {"name": "demo"}, "spans": waiting}
+                batch = {"resourceSpans": [{"resource": {"attributes": []}, "scopeSpans": [scope]}]}
+                size += file.write(json.dumps(batch) + "\n")
+                count += len(waiting)
+                waiting = []
             if size >= megabytes * 1_000_000:
                 return count
     return count

@@ -1,0 +1,71 @@
+"""What is compared, each run in a process of its own: `python -m tests.bench.contenders NAME INPUT OUTPUT [WORKERS]`.
+
+Prints one JSON object: CPU seconds (user and system, children included), wall seconds, peak resident memory, bytes written.
+"""
+
+from __future__ import annotations
+
+import json
+import resource
+import sys
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+
+def floor(source: Path, target: Path, workers: int) -> None:
+    """The least that any reader does: decode every line, and compress the same bytes as fast as zstd can."""
+    import orjson
+    import zstandard
+
+    compressor = zstandard.ZstdCompressor(level=1)
+    with source.open("rb") as file, target.open("wb") as out:
+        rest = b""
+        while block := file.read(1 << 20):
+            *lines, rest = (rest + block).split(b"\n")
+            for line in lines:
+                orjson.loads(line)
+            out.write(compressor.compress(block))
+
+
+def duckdb_copy(source: Path, target: Path, workers: int) -> None:
+    """What a user would do without us: DuckDB's JSON reader into zstd Parquet, on one thread."""
+    import duckdb
+
+    with duckdb.connect(config={"threads": 1}) as db:
+        db.execute(f"COPY (SELECT * FROM read_json('{source}')) TO '{target}' (FORMAT parquet, COMPRESSION zstd)")
+
+
+def etl_ingest(source: Path, target: Path, workers: int) -> None:
+    """The product: detection, pairing, redaction, checks and commit on."""
+    import etl
+
+    etl.ingest([source], lake=target, workers=workers)
+
+
+CONTENDERS: dict[str, Callable[[Path, Path, int], None]] = {
+    "floor": floor,
+    "duckdb": duckdb_copy,
+    "etl": etl_ingest,
+}
+
+
+def _written(target: Path) -> int:
+    if target.is_file():
+        return target.stat().st_size
+    return sum(file.stat().st_size for file in target.glob("rollouts/source=*/day=*/*.parquet"))
+
+
+def main(name: str, source: str, target: str, workers: str = "1") -> None:
+    """Run one contender and print what it took."""
+    started = time.monotonic()
+    CONTENDERS[name](Path(source), Path(target), int(workers))
+    wall = time.monotonic() - started
+    own, children = resource.getrusage(resource.RUSAGE_SELF), resource.getrusage(resource.RUSAGE_CHILDREN)
+    cpu = own.ru_utime + own.ru_stime + children.ru_utime + children.ru_stime
+    peak = own.ru_maxrss * (1 if sys.platform == "darwin" else 1024)
+    print(json.dumps({"cpu": cpu, "wall": wall, "peak": peak, "written": _written(Path(target))}))
+
+
+if __name__ == "__main__":
+    main(*sys.argv[1:])
