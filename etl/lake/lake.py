@@ -47,6 +47,7 @@ class KnownFile(NamedTuple):
     rows: int
     rejects: int
     records_in: int
+    records_used: int
 
 
 class Lake:

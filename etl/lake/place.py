@@ -50,7 +50,7 @@ class Place:
         return path.read_text(encoding="utf-8") if path.exists() else None
 
     def write_text(self, name: str, text: str, folder: Path) -> None:
-        """Writes a file beside the tables, whole or not at all, by way of a folder; what says the same is left alone."""
+        """Writes a file beside the tables, whole or not at all, by way of a folder; the same text is left alone."""
         path = self.root / name
         if not path.exists() or path.read_bytes() != text.encode():
             written = folder / f"{uuid4()}.new"

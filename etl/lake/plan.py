@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import NamedTuple
 
@@ -12,7 +12,15 @@ import pyarrow as pa
 from etl.lake.batch import Batch
 from etl.lake.log import LiveFile, Snapshot
 from etl.lake.lookup import SIDES, Lookup
-from etl.lake.parquet import MAX_FILE_BYTES, ROW_GROUP_BYTES, check_footer, open_writer, row_groups, with_partition
+from etl.lake.parquet import (
+    MAX_FILE_BYTES,
+    check_footer,
+    gathered,
+    open_writer,
+    row_groups,
+    with_partition,
+    write_group,
+)
 from etl.lake.staging import StagedFile
 from etl.schema import PARTITIONS
 
@@ -125,32 +133,18 @@ def _carried(whole: Sequence[_File], cut: Sequence[_File]) -> list[_File]:
 def write_rewrite(rewrite: Rewrite, table: str, batch: Batch) -> list[StagedFile]:
     """Writes the rows of a rewrite into the staging folder, in new row groups and files of the usual size."""
     made: list[StagedFile] = []
-    groups = _full_groups(rewrite.parts)
+    pieces = (rows for part in rewrite.parts for rows in row_groups(part.path, without=part.without))
+    groups = gathered(pieces)
     group = next(groups, None)
     while group is not None:
         path = batch.new_path()
         with pa.OSFile(str(path), "wb") as sink, open_writer(sink, table) as writer:
             while group is not None and sink.tell() < MAX_FILE_BYTES:
-                writer.write_table(with_partition(group, table, rewrite.partition), row_group_size=group.num_rows)
+                write_group(writer, with_partition(group, table, rewrite.partition))
                 group = next(groups, None)
         footer = check_footer(path, table)
         made.append(StagedFile(table, str(path), dict(rewrite.partition), footer.rows, footer.size))
     return made
-
-
-def _full_groups(parts: Iterable[Part]) -> Iterator[pa.Table]:
-    """The rows of all parts, gathered into row groups of the usual size."""
-    waiting: list[pa.Table] = []
-    size = 0
-    for part in parts:
-        for rows in row_groups(part.path, without=part.without):
-            waiting.append(rows)
-            size += rows.nbytes
-            if size >= ROW_GROUP_BYTES:
-                yield pa.concat_tables(waiting)
-                waiting, size = [], 0
-    if waiting:
-        yield pa.concat_tables(waiting)
 
 
 def plan_compaction(base: Snapshot) -> Plan:

@@ -7,23 +7,26 @@ from collections import OrderedDict
 from pathlib import Path
 from types import TracebackType
 from typing import NamedTuple, Self
+from uuid import uuid4
 
 import pyarrow as pa
+import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from etl.errors import LakeError
 from etl.lake.batch import join
 from etl.lake.errors import one_line
-from etl.lake.parquet import MAX_FILE_BYTES, ROW_GROUP_BYTES, open_writer, with_partition
+from etl.lake.parquet import MAX_FILE_BYTES, ROW_GROUP_BYTES, gathered, open_writer, with_partition, write_group
 from etl.lake.partition import check_day, check_source
 from etl.lake.place import Place, new_name
+from etl.lake.spill import Spill
 from etl.redact import Redacted
 from etl.schema import PARTITIONS, TABLES, arrow_schema
 
-MAX_BUFFER_BYTES = 2 * ROW_GROUP_BYTES
-"""Arrow bytes that wait for their row group, over all partitions."""
+MIN_GROUP_BYTES = ROW_GROUP_BYTES // 8
+"""A partition with fewer waiting Arrow bytes is parked rather than written as a small row group."""
 
-MAX_OPEN_FILES = 64
+MAX_OPEN_FILES = 16
 """Files being written at a time; beyond it the one that was written to longest ago is closed."""
 
 
@@ -48,8 +51,8 @@ class _Open(NamedTuple):
 class StagingWriter:
     """Writes the rows of one table in one worker; nothing of it is visible before a commit.
 
-    The batch must be open (`with lake.batch(batch_id):` in the run). Memory is bounded by `MAX_BUFFER_BYTES` and one
-    row group more.
+    The batch must be open (`with lake.batch(batch_id):` in the run). Memory is bounded, whatever comes in what order:
+    rows wait until they are `ROW_GROUP_BYTES`; then a partition with many of them gets a row group, others are parked.
     """
 
     def __init__(self, lake_root: str | os.PathLike[str], batch_id: str, table: str, worker: str = "0") -> None:
@@ -61,8 +64,9 @@ class StagingWriter:
         place = Place(lake_root)
         self._folder = place.staging / batch_id
         self._lock = join(place, batch_id)
-        self._buffers: OrderedDict[tuple[str, ...], list[pa.Table]] = OrderedDict()
-        self._bytes: dict[tuple[str, ...], int] = {}
+        self._waiting: list[pa.Table] = []
+        self._waiting_bytes = 0
+        self._spill: Spill | None = None
         self._open: OrderedDict[tuple[str, ...], _Open] = OrderedDict()
         self._rows: dict[Path, int] = {}
         self._staged: list[StagedFile] = []
@@ -75,16 +79,23 @@ class StagingWriter:
         data = _redacted_rows(redacted, self._table)
         if not data.schema.equals(arrow_schema(self._table)):
             raise LakeError(f"rows for {self._table} have not its schema: {_difference(data.schema, self._table)}")
-        with one_line(f"write to {self._folder}"):
-            for partition, rows in _split(data, PARTITIONS[self._table]):
-                self._buffer(partition, rows)
+        _check_partitions(data, PARTITIONS[self._table])
+        self._waiting.append(data)
+        self._waiting_bytes += data.nbytes
+        if self._waiting_bytes >= ROW_GROUP_BYTES:
+            with one_line(f"write to {self._folder}"):
+                self._write_waiting(MIN_GROUP_BYTES)
 
     def close(self) -> list[StagedFile]:
         """Writes what waits, closes every file and lists them. Closing twice gives the same list."""
         if not self._closed:
             with one_line(f"write to {self._folder}"):
-                for partition in list(self._buffers):
-                    self._flush(partition)
+                self._write_waiting(0 if self._spill is None else MIN_GROUP_BYTES)
+                if self._spill is not None:
+                    for partition, pieces in self._spill.read():
+                        for rows in gathered(pieces):
+                            self._write(partition, rows)
+                        self._finish(partition)
                 for partition in list(self._open):
                     self._finish(partition)
             self._release()
@@ -115,29 +126,32 @@ class StagingWriter:
 
     def _release(self) -> None:
         self._closed = True
-        self._buffers.clear()
+        self._waiting.clear()
         self._open.clear()
+        if self._spill is not None:
+            self._spill.remove()
         os.close(self._lock)
 
-    def _buffer(self, partition: tuple[str, ...], rows: pa.Table) -> None:
-        self._buffers.setdefault(partition, []).append(rows)
-        self._bytes[partition] = self._bytes.get(partition, 0) + rows.nbytes
-        if self._bytes[partition] >= ROW_GROUP_BYTES:
-            self._flush(partition)
-        # Rows of many small partitions wait as slices that keep their whole batch in memory: all go at once.
-        elif sum(self._bytes.values()) >= MAX_BUFFER_BYTES:
-            for waiting in list(self._buffers):
-                self._flush(waiting)
+    def _write_waiting(self, least: int) -> None:
+        """Writes a row group for each partition with at least so many bytes waiting, and parks the others."""
+        if not self._waiting:
+            return
+        data = pa.concat_tables(self._waiting)
+        self._waiting, self._waiting_bytes = [], 0
+        for partition, rows in _split(data, PARTITIONS[self._table]):
+            if rows.nbytes >= least:
+                self._write(partition, rows)
+                continue
+            if self._spill is None:
+                self._spill = Spill(self._folder / f"{self._table}-{self._worker}-{uuid4()}.arrow", self._table)
+            self._spill.add(partition, rows)
 
-    def _flush(self, partition: tuple[str, ...]) -> None:
-        """Writes what waits for a partition as one row group."""
-        parts = self._buffers.pop(partition)
-        del self._bytes[partition]
+    def _write(self, partition: tuple[str, ...], rows: pa.Table) -> None:
+        """Writes rows of a partition as a row group of its file."""
         values = dict(zip(PARTITIONS[self._table], partition, strict=True))
-        data = with_partition(pa.concat_tables(parts), self._table, values)
         opened = self._opened(partition)
-        opened.writer.write_table(data, row_group_size=data.num_rows)
-        self._rows[opened.path] += data.num_rows
+        write_group(opened.writer, with_partition(rows, self._table, values))
+        self._rows[opened.path] += rows.num_rows
         if opened.sink.tell() >= MAX_FILE_BYTES:
             self._finish(partition)
 
@@ -153,7 +167,9 @@ class StagingWriter:
         return self._open[partition]
 
     def _finish(self, partition: tuple[str, ...]) -> None:
-        """Closes the file of a partition and lists it."""
+        """Closes the file of a partition, where one is open, and lists it."""
+        if partition not in self._open:
+            return
         opened = self._open.pop(partition)
         opened.writer.close()
         opened.sink.close()
@@ -170,34 +186,31 @@ def _redacted_rows(given: object, table: str) -> pa.Table:
 
 
 def _split(data: pa.Table, keys: tuple[str, ...]) -> list[tuple[tuple[str, ...], pa.Table]]:
-    """The rows of each partition, in the order they stand; names and days are checked."""
-    if data.num_rows == 0:
-        return []
+    """The rows of each partition, in the order they stand."""
     columns = {key: data[key].cast(pa.string()) for key in keys}
-    groups = (
-        pa.table({**columns, "position": pa.array(range(data.num_rows), pa.int64())})
-        .group_by(list(keys), use_threads=False)
-        .aggregate([("position", "list")])
-    )
+    groups = pa.table({**columns, "row": pa.array(range(data.num_rows), pa.int64())})
+    order = groups.sort_by([(name, "ascending") for name in (*keys, "row")])
+    lengths = order.group_by(list(keys), use_threads=False).aggregate([([], "count_all")]).to_pylist()
+    if len(lengths) > 1:
+        data = data.take(order["row"])
     parts: list[tuple[tuple[str, ...], pa.Table]] = []
-    for group in groups.to_batches():
-        for index in range(group.num_rows):
-            partition = tuple(group.column(key)[index].as_py() for key in keys)
-            _check(dict(zip(keys, partition, strict=True)))
-            positions = group.column("position_list")[index].values
-            whole = len(positions) == data.num_rows
-            parts.append((partition, data if whole else data.take(positions)))
+    first = 0
+    for group in lengths:
+        parts.append((tuple(group[key] for key in keys), data.slice(first, group["count_all"])))
+        first += group["count_all"]
     return parts
 
 
-def _check(partition: dict[str, str | None]) -> None:
-    for key, value in partition.items():
-        if value is None:
-            raise LakeError(f"a row has no {key}; the spine must fill it")
-        if key == "source":
-            check_source(value)
-        else:
-            check_day(value)
+def _check_partitions(data: pa.Table, keys: tuple[str, ...]) -> None:
+    """UsageError for a source, LakeError for a day that cannot be a folder."""
+    for key in keys:
+        for value in pc.unique(data[key].cast(pa.string())).to_pylist():
+            if value is None:
+                raise LakeError(f"a row has no {key}; the spine must fill it")
+            if key == "source":
+                check_source(value)
+            else:
+                check_day(value)
 
 
 def _difference(schema: pa.Schema, table: str) -> str:

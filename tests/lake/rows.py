@@ -6,10 +6,12 @@ import datetime as dt
 import json
 from collections.abc import Iterable, Mapping
 from typing import Any
+from uuid import uuid4
 
 import pyarrow as pa
+import pyarrow.parquet as pq
 
-from etl.lake import Lake, StagedFile, StagingWriter
+from etl.lake import Lake, RowCounts, StagedFile, StagingWriter
 from etl.redact import Redacted, Redactor
 from etl.schema import arrow_schema
 
@@ -128,9 +130,14 @@ def stage(lake: Lake, batch_id: str, table: str, *groups: Iterable[Mapping[str, 
     return staged
 
 
+def put(lake: Lake, *groups: Iterable[Mapping[str, Any]], **options: Any) -> RowCounts:
+    """Commits rollouts in a batch of their own."""
+    batch_id = f"b-{uuid4()}"
+    with lake.batch(batch_id):
+        return lake.commit_rollouts(stage(lake, batch_id, "rollouts", *groups), **options)
+
+
 def rows_of(lake: Lake, table: str = "rollouts") -> list[dict[str, Any]]:
     """Every live row."""
-    import pyarrow.parquet as pq
-
     tables = [pq.ParquetFile(file.path).read() for file in lake.live(table)]
     return [row for data in tables for row in data.to_pylist()]
