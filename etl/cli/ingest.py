@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import click
 
 from etl.cli.exits import DONE, DONE_WITH_FAILURES
-from etl.cli.options import format_option, json_option, lake_option
+from etl.cli.options import format_option, json_option, lake_option, redact_option
 
 if TYPE_CHECKING:
     from etl.report import Report
@@ -23,14 +23,15 @@ if TYPE_CHECKING:
     "--source", metavar="NAME", help="Name of the log stream, a partition of the lake.  [default: the format's name]"
 )
 @click.option("--workers", type=click.IntRange(min=1), default=1, show_default=True, help="Processes that read files.")
-@click.option(
-    "--redact",
-    type=click.Choice(["none", "secrets"]),
-    default="secrets",
-    show_default=True,
-    help="What is replaced by a label before anything is written.",
-)
+@redact_option
 @click.option("--exclude", multiple=True, metavar="GLOB", help="Leave out matching files; may be given several times.")
+@click.option(
+    "--max-record-mb",
+    type=click.IntRange(min=1),
+    default=256,
+    show_default=True,
+    help="Reject records longer than this, in MiB.",
+)
 @click.option("--reparse", is_flag=True, help="Read unchanged files again where a newer adapter reads them.")
 @click.option("--dry-run", is_flag=True, help="Do everything but write.")
 @click.option("--fail-on-reject", is_flag=True, help="Exit 3 when any record was rejected.")
@@ -43,6 +44,7 @@ def ingest(
     workers: int,
     redact: str,
     exclude: tuple[str, ...],
+    max_record_mb: int,
     reparse: bool,
     dry_run: bool,
     fail_on_reject: bool,
@@ -56,6 +58,7 @@ def ingest(
     from etl.cli.progress import shown_progress
     from etl.cli.summary import print_summary
     from etl.cli.values import print_json
+    from etl.framing import Limits
     from etl.pipeline import ingest as run_ingest
 
     with shown_progress() as progress:
@@ -67,6 +70,7 @@ def ingest(
             workers=workers,
             redact=redact,
             exclude=exclude,
+            limits=Limits(record_bytes=max_record_mb << 20),
             reparse=reparse,
             dry_run=dry_run,
             now=dt.datetime.now(dt.UTC),

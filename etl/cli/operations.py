@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import datetime as dt
 from typing import Any
 
 import click
 
-from etl.cli.exits import DONE, FAILED
-from etl.cli.options import json_option, lake_option
+from etl.cli.exits import DONE, DONE_WITH_FAILURES, FAILED
+from etl.cli.options import json_option, lake_option, redact_option
 
 
 @click.command()
@@ -35,8 +36,15 @@ def sources(lake: str, as_json: bool, source: str | None, state: str | None) -> 
 @json_option
 @click.option("--source", metavar="NAME", help="Only this log stream.")
 @click.option("--reason", metavar="CODE", help="Only this reason.")
-def rejects(lake: str, as_json: bool, source: str | None, reason: str | None) -> int:
-    """List the records that could not be used, and why."""
+@click.option("--replay", is_flag=True, help="Read them again, after a fix: what can be used now becomes rows.")
+@redact_option
+def rejects(lake: str, as_json: bool, source: str | None, reason: str | None, replay: bool, redact: str) -> int:
+    """List the records that could not be used, and why.
+
+    With `--replay` they are read again: from their files where these are still there, else from the bytes kept.
+    """
+    if replay:
+        return _replay(lake, as_json, source, reason, redact)
     return _list(
         lake,
         as_json,
@@ -49,6 +57,25 @@ def rejects(lake: str, as_json: bool, source: str | None, reason: str | None) ->
         {"source": source, "reason": reason},
         "no rejects",
     )
+
+
+def _replay(lake: str, as_json: bool, source: str | None, reason: str | None, redact: str) -> int:
+    from etl.cli.progress import shown_progress
+    from etl.cli.summary import print_summary
+    from etl.cli.values import print_json
+    from etl.lake import Lake
+    from etl.pipeline import replay
+
+    Lake.open(lake)  # a lake that is not there is not to be made
+    with shown_progress() as progress:
+        report = replay(
+            lake, source=source, reason=reason, redact=redact, now=dt.datetime.now(dt.UTC), progress=progress
+        )
+    if as_json:
+        print_json(report.to_json())
+    else:
+        print_summary(report, lake)
+    return DONE_WITH_FAILURES if report.failed() else DONE
 
 
 def _list(lake: str, as_json: bool, name: str, query: str, values: dict[str, Any], nothing: str) -> int:

@@ -53,3 +53,14 @@ def format_option(command: Command) -> Command:
     return click.option(
         "--format", "format_name", type=FormatName(), help="Read every file as this format (`etl formats` lists them)."
     )(command)
+
+
+def redact_option(command: Command) -> Command:
+    """`--redact`, wherever rows are written."""
+    return click.option(
+        "--redact",
+        type=click.Choice(["none", "secrets"]),
+        default="secrets",
+        show_default=True,
+        help="What is replaced by a label before anything is written.",
+    )(command)

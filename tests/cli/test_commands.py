@@ -215,6 +215,25 @@ def test_sources_and_rejects_account_for_every_file_and_record(etl, sample_lake)
     assert (code, out, err) == (DONE, "", "no such files\n")
 
 
+def test_replay_reads_rejects_again_after_a_fix(etl, logs, tmp_path):
+    lake = tmp_path / "lake"
+    long = GOOD.replace("hello", "h" * (2 << 20))
+    (logs / "long.jsonl").write_text(long)
+    _code, out, _err = etl("ingest", logs, "--lake", lake, "--max-record-mb", "1", "--json")
+    assert json.loads(out)["rejects"] == {"too_long": 1}
+    code, out, _err = etl("rejects", "--replay", "--reason", "too_long", "--lake", lake, "--json")
+    assert (code, json.loads(out)["rows"]["added"]) == (DONE, 1)
+    code, out, err = etl("rejects", "--lake", lake)
+    assert (code, out, err) == (DONE, "", "no rejects\n")
+    code, out, _err = etl("rejects", "--replay", "--lake", lake)
+    assert (code, "0 seen" in out) == (DONE, True)
+
+
+def test_replay_makes_no_lake(etl, tmp_path):
+    assert etl("rejects", "--replay", "--lake", tmp_path / "nowhere")[0] == FAILED
+    assert list(tmp_path.iterdir()) == []
+
+
 def test_verify_exits_1_on_what_it_does_not_repair(etl, logs, tmp_path):
     lake = tmp_path / "lake"
     etl("ingest", logs, "--lake", lake)
