@@ -9,12 +9,12 @@ from typing import Any
 import msgspec
 
 from etl.adapters._otlp_facts import CHUNKS, unmodelled
+from etl.adapters._otlp_family import Family
 from etl.adapters._otlp_messages import UNCAPTURED
 from etl.adapters._otlp_semconv import CHOICE, ROLES
-from etl.adapters._otlp_span import Family, Span
+from etl.adapters._otlp_span import Span
 from etl.adapters._otlp_threads import Call, Thread, atoms
 from etl.conversation import Message, Tokens
-
 
 _NUMBERED = re.compile(r"\.\d+\..*\Z")
 

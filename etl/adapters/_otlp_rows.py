@@ -10,8 +10,9 @@ import msgspec
 from etl.adapters._otlp_dialects import turn_of
 from etl.adapters._otlp_drafts import Draft, about_span
 from etl.adapters._otlp_facts import facts_of, summed, unmodelled
+from etl.adapters._otlp_family import Family
 from etl.adapters._otlp_messages import UNCAPTURED
-from etl.adapters._otlp_span import Family, Log, Span
+from etl.adapters._otlp_span import Log, Span
 from etl.adapters._otlp_threads import Call, Thread, threads
 from etl.adapters._otlp_tools import ToolMatcher, ToolSpan, answer, read_tool, result_message, unasked
 from etl.adapters._otlp_turn import Turn
@@ -202,10 +203,17 @@ class _Rows:
         _say_when(row, spans)
         _say_parents(row, spans, self._family)
         row.judgments = _judgments(spans) or None
-        told = [about_span(span, self._family, unmodelled(span, turn_of(span), facts_of(span))) for span in agents]
+        told = [self._about(span, row) for span in agents]
         if told:
             row.extra = {**(row.extra or {}), "agent_spans": told}
         return row
+
+    def _about(self, agent: Span, row: Conversation) -> dict[str, Any]:
+        """An agent's span; the tools it offered are the row's."""
+        left = unmodelled(agent, turn_of(agent), facts_of(agent))
+        if row.tools is not None:
+            left.pop("gen_ai.tool.definitions", None)
+        return about_span(agent, self._family, left)
 
     def _say_end(self, row: Conversation, last: Call) -> None:
         """How it ended: an error of the last call, or the reason of the last answer."""
@@ -288,7 +296,9 @@ def _say_when(row: Conversation, spans: Sequence[Span]) -> None:
 
 def _say_parents(row: Conversation, spans: Sequence[Span], family: Family) -> None:
     """Parents that never arrived are named."""
-    missing = sorted({span.parent for span in spans if span.parent is not None and family.parent(span) is None})
+    missing = sorted(
+        {span.parent for span in spans if span.parent is not None and family.parent(span) is None and not span.absent}
+    )
     if missing:
         assert row.flags is not None
         row.flags.add("ambiguous_parent")

@@ -254,9 +254,7 @@ class _Tree:
 
 def _within(one: Span, other: Span) -> bool:
     """Whether the time of one span lies in that of the other."""
-    if one.start is None or other.start is None or one.end is None or other.end is None:
-        return False
-    return (one.start <= other.start and other.end <= one.end) or (other.start <= one.start and one.end <= other.end)
+    return one.spans(other) or other.spans(one)
 
 
 def _digest(words: Any) -> str:

@@ -15,8 +15,9 @@ import msgspec
 from etl.adapters._blocks import identifier, result
 from etl.adapters._otlp_drafts import Draft, Piece, about_span
 from etl.adapters._otlp_facts import ERROR, SUMS
+from etl.adapters._otlp_family import Family
 from etl.adapters._otlp_messages import UNCAPTURED
-from etl.adapters._otlp_span import CONVERSATION_IDS, OPERATIONS, Family, Span, opened
+from etl.adapters._otlp_span import CONVERSATION_IDS, OPERATIONS, Span, opened
 from etl.adapters._otlp_threads import canonical
 from etl.conversation import Message, ToolCall
 

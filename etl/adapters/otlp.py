@@ -17,9 +17,10 @@ from typing import Any, ClassVar
 import msgspec
 
 from etl.adapter import Adapter, FileContext, Sample
+from etl.adapters._otlp_family import DETAILS
 from etl.adapters._otlp_rows import conversations
 from etl.adapters._otlp_shapes import Unit, is_batch, is_span, units
-from etl.adapters._otlp_span import DETAILS, conversation_id, kind_of
+from etl.adapters._otlp_span import conversation_id, kind_of
 from etl.conversation import Conversation, Fragment, Ignored, Outcome, Record, StoredEvent, Unusable
 
 _MODEL_EVENTS = ("gen_ai.",)
