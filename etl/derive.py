@@ -114,7 +114,7 @@ def documented(model: type[BaseModel], prefix: str = "") -> Iterator[Documented]
         nullable = type(None) in options
         bare = next(option for option in options if option is not type(None))
         path = prefix + name
-        yield Documented(path, arrow_type(bare), nullable, _words(bare), field.description or "")
+        yield Documented(path, arrow_type(bare), nullable, _words(bare), _one_line(field.description))
         if typing.get_origin(bare) is list:
             bare, path = typing.get_args(bare)[0], f"{path}[]"
         if isinstance(bare, type) and issubclass(bare, BaseModel):
@@ -137,7 +137,7 @@ def json_schema() -> str:
         "description": schema["description"],
         "type": "object",
         "properties": tables,
-        "$defs": schema["$defs"],
+        "$defs": _on_one_line(schema["$defs"]),
     }
     return json.dumps(whole, indent=2, ensure_ascii=False) + "\n"
 
@@ -256,7 +256,20 @@ def _nulls(schema: pa.Schema) -> str:
 
 
 def _about(model: type[BaseModel]) -> str:
-    return " ".join((model.__doc__ or "").split())
+    return _one_line(model.__doc__)
+
+
+def _one_line(text: str | None) -> str:
+    return " ".join((text or "").split())
+
+
+def _on_one_line(schema: Any) -> Any:
+    """A JSON Schema whose descriptions do not show where the source code wraps."""
+    if isinstance(schema, dict):
+        return {
+            k: _one_line(v) if k == "description" and isinstance(v, str) else _on_one_line(v) for k, v in schema.items()
+        }
+    return [_on_one_line(item) for item in schema] if isinstance(schema, list) else schema
 
 
 def _is_union(annotation: Any) -> bool:

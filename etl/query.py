@@ -63,19 +63,21 @@ def connect(lake: LakePath) -> duckdb.DuckDBPyConnection:
 
 
 def open_views(connection: duckdb.DuckDBPyConnection, lake: LakePath) -> None:
-    """Open (or open anew) the views and macros of a lake on any DuckDB connection that can be written to."""
+    """Open (or open anew) the views and macros of a lake on any DuckDB connection that can be written to.
+
+    LakeError where there is no lake, or one whose log or files cannot be read.
+    """
     root = _root(lake)
-    # Temporary objects and variables belong to one cursor. Views that all cursors share need neither.
-    script = views_sql().replace("CREATE OR REPLACE TEMP ", "CREATE OR REPLACE ")
-    try:
-        connection.execute("SET GLOBAL TimeZone = 'UTC'; SET GLOBAL parquet_metadata_cache = true")  # cursors too
-        connection.execute("SET VARIABLE etl_lake = $1", [str(root)])
-        connection.execute(script)
-        for view in ("rollouts_stored", "rejects", "sources", "events"):
-            stored = connection.execute(f"SELECT getvariable('etl_{view}')").fetchall()[0][0]
-            connection.execute(f"CREATE OR REPLACE VIEW {view} AS {stored}")
-    except duckdb.Error as error:
-        raise LakeError(f"the lake at {root} cannot be read: {_in_one_line(error)}; `etl verify` says more") from error
+    for tries_left in (2, 1, 0):
+        try:
+            _open_views(connection, root)
+        except duckdb.Error as error:
+            # An ingest may have replaced a file between its listing and its opening.
+            if tries_left == 0 or not isinstance(error, duckdb.IOException):
+                why = _in_one_line(error)
+                raise LakeError(f"the lake at {root} cannot be read: {why}; `etl verify` says more") from error
+        else:
+            return
 
 
 def execute(connection: duckdb.DuckDBPyConnection, sql: str, *, lake: LakePath | None = None) -> Answer:
@@ -151,6 +153,17 @@ def scan(lake: LakePath) -> pl.LazyFrame:
     from etl.frames import stored_rollouts  # Polars is loaded by who asks for it
 
     return stored_rollouts(_root(lake))
+
+
+def _open_views(connection: duckdb.DuckDBPyConnection, root: Path) -> None:
+    # Temporary objects and variables belong to one cursor. Views that all cursors share need neither.
+    script = views_sql().replace("CREATE OR REPLACE TEMP ", "CREATE OR REPLACE ")
+    connection.execute("SET GLOBAL TimeZone = 'UTC'; SET GLOBAL parquet_metadata_cache = true")
+    connection.execute("SET VARIABLE etl_lake = $1", [str(root)])
+    connection.execute(script)
+    for view in ("rollouts_stored", "rejects", "sources", "events"):
+        stored = connection.execute(f"SELECT getvariable('etl_{view}')").fetchall()[0][0]
+        connection.execute(f"CREATE OR REPLACE VIEW {view} AS {stored}")
 
 
 def _answer(connection: duckdb.DuckDBPyConnection, sql: str) -> Answer:

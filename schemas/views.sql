@@ -32,64 +32,8 @@ SET VARIABLE etl_lake = (
 CREATE OR REPLACE TEMP MACRO etl_literal_path(path) AS regexp_replace(path, '([\[*?])', '[\1]', 'g');
 
 -- ---------------------------------------------------------------------------------------------------------------------
--- Which files are live: the adds of the newest checkpoint, and the adds and removes of the commits after it.
-
-SET VARIABLE etl_log = (
-    WITH listed AS (
-        SELECT 'rollouts' AS name, file FROM glob(etl_literal_path(getvariable('etl_lake')) || '/rollouts/_delta_log/*')
-        UNION ALL
-        SELECT 'rejects', file FROM glob(etl_literal_path(getvariable('etl_lake')) || '/rejects/_delta_log/*')
-        UNION ALL
-        SELECT 'sources', file FROM glob(etl_literal_path(getvariable('etl_lake')) || '/sources/_delta_log/*')
-        UNION ALL
-        SELECT 'events', file FROM glob(etl_literal_path(getvariable('etl_lake')) || '/events/_delta_log/*')
-    ), numbered AS (
-        SELECT
-            name, file,
-            regexp_extract(file, '(\d{20})(\.json|\.checkpoint[^/\\]*\.parquet)$', 1) AS version,
-            file LIKE '%.parquet' AS is_checkpoint
-        FROM listed
-    ), newest AS (
-        SELECT name, max(version) FILTER (is_checkpoint) AS checkpoint FROM numbered GROUP BY name
-    )
-    SELECT list(struct_pack(name := name, version := version::BIGINT, is_checkpoint := is_checkpoint, file := file))
-    FROM numbered JOIN newest USING (name)
-    WHERE version <> '' AND CASE WHEN is_checkpoint THEN version = checkpoint ELSE version > coalesce(checkpoint, '') END
-);
-SET VARIABLE etl_is_there = CASE WHEN len(getvariable('etl_log')) > 0 THEN true
-    ELSE error('no lake at ''' || getvariable('etl_lake') || ''': set ETL_LAKE, or start duckdb in the lake''s folder') END;
-SET VARIABLE etl_checkpoints = list_filter(getvariable('etl_log'), lambda f: f.is_checkpoint).list_transform(lambda f: f.file);
-SET VARIABLE etl_commits = list_filter(getvariable('etl_log'), lambda f: NOT f.is_checkpoint).list_transform(lambda f: f.file);
-
-SET VARIABLE etl_actions = concat_ws(
-    ' UNION ALL ',
-    'SELECT NULL AS file, NULL AS added, NULL AS removed WHERE false',
-    CASE WHEN len(getvariable('etl_checkpoints')) > 0 THEN
-        'SELECT filename, "add".path, NULL FROM read_parquet(getvariable(''etl_checkpoints''), filename = true, union_by_name = true)'
-    END,
-    CASE WHEN len(getvariable('etl_commits')) > 0 THEN
-        'SELECT filename, "add".path, "remove".path FROM read_json(getvariable(''etl_commits''), filename = true, '
-        || 'format = ''newline_delimited'', columns = {''add'': ''STRUCT(path VARCHAR)'', ''remove'': ''STRUCT(path VARCHAR)''})'
-    END
-);
--- A path of the log is a URI reference: decoded once it is the name on disk.
-SET VARIABLE etl_live = (
-    WITH actions AS (
-        SELECT
-            regexp_extract(file, '([a-z]+)[/\\]_delta_log[/\\][^/\\]*$', 1) AS name,
-            regexp_extract(file, '(\d{20})\.[^/\\]*$', 1) AS version,
-            coalesce(added, removed) AS path,
-            added IS NOT NULL AS is_live
-        FROM query(getvariable('etl_actions')) WHERE added IS NOT NULL OR removed IS NOT NULL
-    ), last_word AS (
-        SELECT name, path, arg_max(is_live, (version, is_live)) AS is_live FROM actions GROUP BY name, path
-    )
-    SELECT list(struct_pack(name := name, file := getvariable('etl_lake') || '/' || name || '/' || url_decode(path)) ORDER BY name, path)
-    FROM last_word WHERE is_live
-);
-
--- ---------------------------------------------------------------------------------------------------------------------
--- The four stored tables. Partition keys are read as text ('007' stays '007'); filters on them open only their files.
+-- The four stored tables. Each view runs the text in its variable: at first that of a typed empty table, which all other
+-- views are made against without opening a file; the last statements of this script name the live files.
 
 -- derived from etl/schema.py by `python -m etl.derive`: begin
 SET VARIABLE etl_no_rollouts = 'SELECT * FROM (SELECT NULL::VARCHAR AS "rollout_id", NULL::VARCHAR AS "task_id", NULL::VARCHAR AS "group_id", NULL::INTEGER AS "sample_index", NULL::VARCHAR AS "origin", NULL::VARCHAR AS "adapter", NULL::VARCHAR AS "conversation_id", NULL::VARCHAR AS "parent_id", NULL::VARCHAR AS "prompt", NULL::STRUCT("role" VARCHAR, "content" VARCHAR, "reasoning_content" VARCHAR, "tool_calls" STRUCT("id" VARCHAR, "type" VARCHAR, "function" STRUCT("name" VARCHAR, "arguments" VARCHAR))[], "tool_call_id" VARCHAR, "name" VARCHAR)[] AS "messages", NULL::STRUCT("id" VARCHAR, "at" TIMESTAMP WITH TIME ZONE, "model" VARCHAR, "finish_reason" VARCHAR, "input_tokens" BIGINT, "output_tokens" BIGINT, "inherited" BOOLEAN, "synthetic" BOOLEAN, "parts" VARCHAR, "extra" VARCHAR)[] AS "message_info", NULL::INTEGER AS "prompt_len", NULL::STRUCT("call_id" VARCHAR, "tool" VARCHAR, "actor" VARCHAR, "arguments" VARCHAR, "message_index" INTEGER, "result_index" INTEGER, "status" VARCHAR, "condition" VARCHAR, "error" VARCHAR, "raw_arguments" VARCHAR, "at" TIMESTAMP WITH TIME ZONE, "duration_ms" DOUBLE)[] AS "steps", NULL::VARCHAR AS "final_text", NULL::VARCHAR AS "tools", NULL::VARCHAR AS "status", NULL::VARCHAR AS "finish_reason", NULL::VARCHAR AS "error", NULL::DOUBLE AS "reward", NULL::VARCHAR AS "rewards", NULL::STRUCT("name" VARCHAR, "kind" VARCHAR, "value" DOUBLE, "label" VARCHAR, "status" VARCHAR, "reason" VARCHAR)[] AS "judgments", NULL::STRUCT("tool" VARCHAR, "tool_condition" VARCHAR, "world_state" VARCHAR, "stance" VARCHAR, "history" VARCHAR, "rule" VARCHAR, "length" VARCHAR) AS "scenario", NULL::VARCHAR AS "faults", NULL::BIGINT AS "seed", NULL::VARCHAR[] AS "seeded", NULL::VARCHAR AS "model", NULL::VARCHAR AS "provider", NULL::VARCHAR AS "policy_version", NULL::VARCHAR AS "agent", NULL::TIMESTAMP WITH TIME ZONE AS "started_at", NULL::TIMESTAMP WITH TIME ZONE AS "ended_at", NULL::STRUCT("input_tokens" BIGINT, "output_tokens" BIGINT, "cached_tokens" BIGINT, "cache_write_tokens" BIGINT, "reasoning_tokens" BIGINT, "cost_usd" DOUBLE) AS "usage", NULL::INTEGER[] AS "token_ids", NULL::TINYINT[] AS "loss_mask", NULL::FLOAT[] AS "logprobs", NULL::INTEGER AS "n_turns", NULL::INTEGER AS "n_steps", NULL::VARCHAR[] AS "flags", NULL::VARCHAR AS "redactions", NULL::VARCHAR AS "extra", NULL::INTEGER AS "n_records", NULL::VARCHAR AS "content_hash", NULL::VARCHAR AS "row_hash", NULL::VARCHAR AS "source_uri", NULL::BIGINT AS "source_line", NULL::BIGINT AS "source_offset", NULL::INTEGER AS "adapter_version", NULL::VARCHAR AS "schema_version", NULL::VARCHAR AS "batch_id", NULL::TIMESTAMP WITH TIME ZONE AS "ingested_at", NULL::VARCHAR AS "source", NULL::VARCHAR AS "day") WHERE false';
@@ -98,18 +42,10 @@ SET VARIABLE etl_no_sources = 'SELECT * FROM (SELECT NULL::VARCHAR AS "source", 
 SET VARIABLE etl_no_events = 'SELECT * FROM (SELECT NULL::VARCHAR AS "source", NULL::VARCHAR AS "day", NULL::VARCHAR AS "conversation_key", NULL::VARCHAR AS "record_key", NULL::VARCHAR AS "link_key", NULL::TIMESTAMP WITH TIME ZONE AS "at", NULL::VARCHAR AS "adapter", NULL::VARCHAR AS "payload", NULL::VARCHAR AS "redactions", NULL::VARCHAR AS "source_uri", NULL::BIGINT AS "source_line", NULL::BIGINT AS "source_offset", NULL::VARCHAR AS "batch_id") WHERE false';
 -- derived: end
 
-CREATE OR REPLACE TEMP MACRO etl_reading(table_name, hive_types, nothing) AS (
-    SELECT CASE WHEN count(*) = 0 THEN nothing ELSE
-        'SELECT * FROM read_parquet(['
-        || string_agg('''' || replace(etl_literal_path(live.file), '''', '''''') || '''', ', ' ORDER BY live.file)
-        || '], hive_partitioning = true, hive_types = ' || hive_types || ')'
-    END
-    FROM (SELECT unnest(getvariable('etl_live')) AS live) WHERE live.name = table_name
-);
-SET VARIABLE etl_rollouts_stored = etl_reading('rollouts', '{''source'': VARCHAR, ''day'': VARCHAR}', getvariable('etl_no_rollouts'));
-SET VARIABLE etl_rejects = etl_reading('rejects', '{''source'': VARCHAR}', getvariable('etl_no_rejects'));
-SET VARIABLE etl_sources = etl_reading('sources', '{''source'': VARCHAR}', getvariable('etl_no_sources'));
-SET VARIABLE etl_events = etl_reading('events', '{''source'': VARCHAR, ''day'': VARCHAR}', getvariable('etl_no_events'));
+SET VARIABLE etl_rollouts_stored = getvariable('etl_no_rollouts');
+SET VARIABLE etl_rejects = getvariable('etl_no_rejects');
+SET VARIABLE etl_sources = getvariable('etl_no_sources');
+SET VARIABLE etl_events = getvariable('etl_no_events');
 
 CREATE OR REPLACE TEMP VIEW rollouts_stored AS FROM query(getvariable('etl_rollouts_stored'));
 CREATE OR REPLACE TEMP VIEW rejects AS FROM query(getvariable('etl_rejects'));
@@ -268,6 +204,77 @@ SELECT
     list_transform(tool_calls, lambda c: c.function.name || '(' || c.function.arguments || ')') AS calls,
     coalesce(tool_call_id, name) AS answers
 FROM messages WHERE rollout_id = wanted ORDER BY message_index;
+
+-- ---------------------------------------------------------------------------------------------------------------------
+-- Which files are live: the adds of the newest checkpoint, and the adds and removes of the commits after it.
+
+SET VARIABLE etl_log = (
+    WITH listed AS (
+        SELECT 'rollouts' AS name, file FROM glob(etl_literal_path(getvariable('etl_lake')) || '/rollouts/_delta_log/*')
+        UNION ALL
+        SELECT 'rejects', file FROM glob(etl_literal_path(getvariable('etl_lake')) || '/rejects/_delta_log/*')
+        UNION ALL
+        SELECT 'sources', file FROM glob(etl_literal_path(getvariable('etl_lake')) || '/sources/_delta_log/*')
+        UNION ALL
+        SELECT 'events', file FROM glob(etl_literal_path(getvariable('etl_lake')) || '/events/_delta_log/*')
+    ), numbered AS (
+        SELECT
+            name, file,
+            regexp_extract(file, '(\d{20})(\.json|\.checkpoint[^/\\]*\.parquet)$', 1) AS version,
+            file LIKE '%.parquet' AS is_checkpoint
+        FROM listed
+    ), newest AS (
+        SELECT name, max(version) FILTER (is_checkpoint) AS checkpoint FROM numbered GROUP BY name
+    )
+    SELECT list(struct_pack(name := name, version := version::BIGINT, is_checkpoint := is_checkpoint, file := file))
+    FROM numbered JOIN newest USING (name)
+    WHERE version <> '' AND CASE WHEN is_checkpoint THEN version = checkpoint ELSE version > coalesce(checkpoint, '') END
+);
+SET VARIABLE etl_is_there = CASE WHEN len(getvariable('etl_log')) > 0 THEN true
+    ELSE error('no lake at ''' || getvariable('etl_lake') || ''': set ETL_LAKE, or start duckdb in the lake''s folder') END;
+SET VARIABLE etl_checkpoints = list_filter(getvariable('etl_log'), lambda f: f.is_checkpoint).list_transform(lambda f: f.file);
+SET VARIABLE etl_commits = list_filter(getvariable('etl_log'), lambda f: NOT f.is_checkpoint).list_transform(lambda f: f.file);
+
+SET VARIABLE etl_actions = concat_ws(
+    ' UNION ALL ',
+    'SELECT NULL AS file, NULL AS added, NULL AS removed WHERE false',
+    CASE WHEN len(getvariable('etl_checkpoints')) > 0 THEN
+        'SELECT filename, "add".path, NULL FROM read_parquet(getvariable(''etl_checkpoints''), filename = true, union_by_name = true)'
+    END,
+    CASE WHEN len(getvariable('etl_commits')) > 0 THEN
+        'SELECT filename, "add".path, "remove".path FROM read_json(getvariable(''etl_commits''), filename = true, '
+        || 'format = ''newline_delimited'', columns = {''add'': ''STRUCT(path VARCHAR)'', ''remove'': ''STRUCT(path VARCHAR)''})'
+    END
+);
+-- A path of the log is a URI reference: decoded once it is the name on disk.
+SET VARIABLE etl_live = (
+    WITH actions AS (
+        SELECT
+            regexp_extract(file, '([a-z]+)[/\\]_delta_log[/\\][^/\\]*$', 1) AS name,
+            regexp_extract(file, '(\d{20})\.[^/\\]*$', 1) AS version,
+            coalesce(added, removed) AS path,
+            added IS NOT NULL AS is_live
+        FROM query(getvariable('etl_actions')) WHERE added IS NOT NULL OR removed IS NOT NULL
+    ), last_word AS (
+        SELECT name, path, arg_max(is_live, (version, is_live)) AS is_live FROM actions GROUP BY name, path
+    )
+    SELECT list(struct_pack(name := name, file := getvariable('etl_lake') || '/' || name || '/' || url_decode(path)) ORDER BY name, path)
+    FROM last_word WHERE is_live
+);
+
+-- Partition keys are read as text ('007' stays '007'); filters on them open only their files.
+CREATE OR REPLACE TEMP MACRO etl_reading(table_name, hive_types, nothing) AS (
+    SELECT CASE WHEN count(*) = 0 THEN nothing ELSE
+        'SELECT * FROM read_parquet(['
+        || string_agg('''' || replace(etl_literal_path(live.file), '''', '''''') || '''', ', ' ORDER BY live.file)
+        || '], hive_partitioning = true, hive_types = ' || hive_types || ')'
+    END
+    FROM (SELECT unnest(getvariable('etl_live')) AS live) WHERE live.name = table_name
+);
+SET VARIABLE etl_rollouts_stored = etl_reading('rollouts', '{''source'': VARCHAR, ''day'': VARCHAR}', getvariable('etl_no_rollouts'));
+SET VARIABLE etl_rejects = etl_reading('rejects', '{''source'': VARCHAR}', getvariable('etl_no_rejects'));
+SET VARIABLE etl_sources = etl_reading('sources', '{''source'': VARCHAR}', getvariable('etl_no_sources'));
+SET VARIABLE etl_events = etl_reading('events', '{''source'': VARCHAR, ''day'': VARCHAR}', getvariable('etl_no_events'));
 
 -- What is being read: the version of each table and its live files.
 CREATE OR REPLACE TEMP TABLE lake_tables AS

@@ -15,7 +15,7 @@ import pyarrow.parquet as pq
 import pytest
 from deltalake import DeltaTable
 from deltalake.transaction import AddAction
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from etl.schema import PARTITIONS, TABLES, arrow_schema
@@ -97,6 +97,7 @@ def test_a_row_of_nulls_survives(table: str, tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("table", TABLES)
+@settings(max_examples=15)
 @given(data=st.data())
 def test_any_rows_survive_and_duckdb_reads_the_same(table: str, data: st.DataObject) -> None:
     schema = arrow_schema(table)
