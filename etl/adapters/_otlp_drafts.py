@@ -2,21 +2,19 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Sequence
 from typing import Any
 
 import msgspec
 
-from etl.adapters._otlp_facts import CHUNKS, unmodelled
+from etl.adapters._otlp_facts import unmodelled
 from etl.adapters._otlp_family import Family
 from etl.adapters._otlp_messages import UNCAPTURED
-from etl.adapters._otlp_semconv import CHOICE, ROLES
+from etl.adapters._otlp_provenance import Provenance
 from etl.adapters._otlp_span import Span
 from etl.adapters._otlp_threads import Call, Thread, atoms
+from etl.adapters._otlp_values import put
 from etl.conversation import Message, Tokens
-
-_NUMBERED = re.compile(r"\.\d+\..*\Z")
 
 
 class Piece(msgspec.Struct, eq=False):
@@ -39,8 +37,7 @@ class Draft:
         self.counted: list[Tokens] = []
         self.uncounted = 0
         """Model responses without usage."""
-        self._family = family
-        self._resource: dict[str, Any] = {}
+        self.provenance = Provenance(family)
         self._depth = 0
         self._told = {(piece.start, piece.end): piece.message for piece in owner.pieces} if owner is not None else {}
         for number, call in enumerate(thread.calls):
@@ -135,14 +132,19 @@ class Draft:
             message.input_tokens, message.output_tokens = usage.input_tokens, usage.output_tokens
         extra = {**self.about(call), **(message.extra or {})}
         for copy in call.copies:
-            extra.setdefault("also_logged_as", []).append(self.about(copy))
+            extra.setdefault("also_logged_as", []).append(self._other(copy))
         message.extra = extra or None
+
+    def _other(self, call: Call) -> dict[str, Any]:
+        """A call that is no message of its own: also what a message would say in its columns."""
+        made = self.about(call)
+        put(made, response_id=call.facts.response_id, model=call.facts.model, error=call.facts.error)
+        put(made, finish_reasons=call.facts.finish_reasons, usage=_counts(call.facts.usage))
+        return made
 
     def _attempt(self, call: Call) -> None:
         """A call that brought no answer is told of on the message that it was to answer."""
-        about = self.about(call)
-        if call.facts.error is not None:
-            about["error"] = call.facts.error
+        about = self._other(call)
         if self.pieces:
             message = self.pieces[-1].message
             message.extra = {**(message.extra or {}), "attempts": [*(message.extra or {}).get("attempts", ()), about]}
@@ -150,37 +152,19 @@ class Draft:
             self._answer(call, [Message("assistant", extra={UNCAPTURED: True, "error": call.facts.error})])
 
     def about(self, call: Call) -> dict[str, Any]:
-        """What no column holds of a call: span, attributes, events; its resource where it is another than before."""
-        made = about_span(call.span, self._family, unmodelled(call.span, call.turn, call.facts))
+        """What no column holds of a call: its span, attributes and events."""
+        made = self.provenance.about(call.span, unmodelled(call.span, call.turn, call.facts))
         if call.turn.dialect:
             made["dialect"] = call.turn.dialect
-            made["read_from"] = sorted({_NUMBERED.sub("", name) for name in call.turn.used | call.facts.used})
-        if call.span.resource and call.span.resource != self._resource:
-            made["resource"] = self._resource = call.span.resource
         return made
 
 
-def about_span(span: Span, family: Family, attributes: dict[str, Any]) -> dict[str, Any]:
-    """Name, id and place of a span, and what of it nothing else holds."""
-    made: dict[str, Any] = {"span": span.name, "span_id": span.id} if span.name else {"span_id": span.id}
-    path = [above.name for above in family.ancestors(span)]
-    if path:
-        made["path"] = path[::-1]
-    if attributes:
-        made["attributes"] = attributes
-    if span.rest:
-        made.update({key: value for key, value in span.rest.items() if key not in made})
-    events, chunks = [], 0
-    for log in span.events:
-        if log.name in CHUNKS and not log.body:
-            chunks += 1
-        elif log.name not in ROLES and log.name != CHOICE:
-            events.append({"name": log.name, **({"attributes": log.body} if log.body else {})})
-    if events:
-        made["events"] = events
-    if chunks:
-        made["stream_chunks"] = chunks
-    return made
+def _counts(usage: Tokens | None) -> dict[str, Any]:
+    return (
+        {}
+        if usage is None
+        else {key: value for key, value in msgspec.structs.asdict(usage).items() if value is not None}
+    )
 
 
 def _rest_of(message: Message, told: int) -> Message:

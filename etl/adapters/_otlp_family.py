@@ -205,6 +205,7 @@ def _add_log(span: Span, log: Log) -> None:
     if log.name in DETAILS:
         for key, value in log.body.items():
             span.attributes.setdefault(key, value)
+        span.details.add(log.name)
         span.kind = kind_of(span.attributes)
         return
     if log.name == "exception":

@@ -8,10 +8,11 @@ from typing import Any
 import msgspec
 
 from etl.adapters._otlp_dialects import turn_of
-from etl.adapters._otlp_drafts import Draft, about_span
+from etl.adapters._otlp_drafts import Draft
 from etl.adapters._otlp_facts import facts_of, summed, unmodelled
 from etl.adapters._otlp_family import Family
 from etl.adapters._otlp_messages import UNCAPTURED
+from etl.adapters._otlp_provenance import Provenance
 from etl.adapters._otlp_span import Log, Span
 from etl.adapters._otlp_threads import Call, Thread, threads
 from etl.adapters._otlp_tools import ToolMatcher, ToolSpan, answer, read_tool, result_message, unasked
@@ -102,7 +103,7 @@ def _tools(family: Family, drafts: Sequence[Draft]) -> list[list[ToolSpan]]:
     unmatched: list[ToolSpan] = []
     for span in family.in_order():
         if span.kind == "tool":
-            tool = read_tool(span, family)
+            tool = read_tool(span)
             found = matcher.match(tool)
             if found is not None:
                 answer(tool, *found)
@@ -135,10 +136,11 @@ def _beside(span: Span, family: Family, drafts: Sequence[Draft]) -> Draft | None
 def _tool_row(tools: Sequence[ToolSpan], family: Family) -> Conversation:
     """Tools that ran where no model was seen: a row that says what they did, and that nobody captured who asked."""
     spoken: list[Message] = []
+    provenance = Provenance(family)
     for tool in tools:
         call = ToolCall(tool.name, tool.arguments, tool.call_id or tool.span.id, at=tool.span.start_raw)
         spoken.append(Message("assistant", calls=[call], at=tool.span.start_raw, extra={UNCAPTURED: True}))
-        spoken.append(result_message(tool, call.id))
+        spoken.append(result_message(tool, call.id, provenance))
     spans = [tool.span for tool in tools]
     row = Conversation(
         spoken, _records(spans), native_id=spans[0].scope, flags={UNCAPTURED, "incomplete"}, status="unknown"
@@ -203,17 +205,17 @@ class _Rows:
         _say_when(row, spans)
         _say_parents(row, spans, self._family)
         row.judgments = _judgments(spans) or None
-        told = [self._about(span, row) for span in agents]
+        told = [self._about(span, row, draft) for span in agents]
         if told:
             row.extra = {**(row.extra or {}), "agent_spans": told}
         return row
 
-    def _about(self, agent: Span, row: Conversation) -> dict[str, Any]:
+    def _about(self, agent: Span, row: Conversation, draft: Draft) -> dict[str, Any]:
         """An agent's span; the tools it offered are the row's."""
         left = unmodelled(agent, turn_of(agent), facts_of(agent))
         if row.tools is not None:
             left.pop("gen_ai.tool.definitions", None)
-        return about_span(agent, self._family, left)
+        return draft.provenance.about(agent, left)
 
     def _say_end(self, row: Conversation, last: Call) -> None:
         """How it ended: an error of the last call, or the reason of the last answer."""
@@ -296,9 +298,7 @@ def _say_when(row: Conversation, spans: Sequence[Span]) -> None:
 
 def _say_parents(row: Conversation, spans: Sequence[Span], family: Family) -> None:
     """Parents that never arrived are named."""
-    missing = sorted(
-        {span.parent for span in spans if span.parent is not None and family.parent(span) is None and not span.absent}
-    )
+    missing = sorted({span.parent for span in spans if span.parent is not None and family.parent(span) is None})
     if missing:
         assert row.flags is not None
         row.flags.add("ambiguous_parent")

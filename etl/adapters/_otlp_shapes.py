@@ -132,12 +132,14 @@ def _batch(group: Any, signal: str, scopes: tuple[str, ...], items: str) -> Iter
         yield Unit(None, group)
         return
     resource = _attributes_of(group.get("resource"))
+    put(resource, schemaUrl=group.get("schemaUrl"))
     found: list[Any] = next((group[key] for key in scopes if isinstance(group.get(key), list)), [])
     for scope_group in found:
         if not isinstance(scope_group, dict):
             yield Unit(None, scope_group)
             continue
         scope = _scope(scope_group.get("scope", scope_group.get("instrumentationLibrary")))
+        put(scope, schemaUrl=scope_group.get("schemaUrl"))
         inner = scope_group.get(items)
         for item in inner if isinstance(inner, list) else ():
             if not isinstance(item, dict) or not item:

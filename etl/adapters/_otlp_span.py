@@ -123,6 +123,8 @@ class Span(msgspec.Struct):
     """Everything else of the span: kind, scope, links, keys that nobody modelled."""
     records: list[Record] = []
     """What it was read from, its log records included."""
+    details: set[str] = set()
+    """Names of the events whose fields became its attributes."""
     absent: bool = False
     """True where only log records tell of it."""
 

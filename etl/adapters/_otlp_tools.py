@@ -13,10 +13,10 @@ from typing import Any
 import msgspec
 
 from etl.adapters._blocks import identifier, result
-from etl.adapters._otlp_drafts import Draft, Piece, about_span
+from etl.adapters._otlp_drafts import Draft, Piece
 from etl.adapters._otlp_facts import ERROR, SUMS
-from etl.adapters._otlp_family import Family
 from etl.adapters._otlp_messages import UNCAPTURED
+from etl.adapters._otlp_provenance import Provenance
 from etl.adapters._otlp_span import CONVERSATION_IDS, OPERATIONS, Span, opened
 from etl.adapters._otlp_threads import canonical
 from etl.conversation import Message, ToolCall
@@ -57,10 +57,11 @@ class ToolSpan(msgspec.Struct, eq=False):
     arguments: Any
     result: Any
     error: str | None
-    about: dict[str, Any]
+    left: dict[str, Any]
+    """Attributes that nothing else holds."""
 
 
-def read_tool(span: Span, family: Family) -> ToolSpan:
+def read_tool(span: Span) -> ToolSpan:
     """Read a tool span, in any dialect."""
     used: set[str] = set()
 
@@ -80,7 +81,7 @@ def read_tool(span: Span, family: Family) -> ToolSpan:
     left = {key: value for key, value in span.attributes.items() if key not in hidden and value != error}
     if not isinstance(name, str) or not name:
         name = next((span.name.removeprefix(prefix) for prefix in _PREFIXES if span.name.startswith(prefix)), span.name)
-    return ToolSpan(span, name or "tool", call_id, arguments, output, error, about_span(span, family, left))
+    return ToolSpan(span, name or "tool", call_id, arguments, output, error, left)
 
 
 class _Open(msgspec.Struct, eq=False):
@@ -138,16 +139,16 @@ def answer(tool: ToolSpan, draft: Draft, piece: Piece, call: ToolCall) -> None:
         if call.arguments in (None, "", {}):
             call.arguments = opened(tool.arguments)
         elif canonical(call.arguments) != canonical(tool.arguments):
-            tool.about["arguments"] = opened(tool.arguments)
+            tool.left["arguments"] = opened(tool.arguments)
     place = draft.pieces.index(piece) + 1
     told = _told_result(draft, place, call)
     if told is None:
         while place < len(draft.pieces) and draft.pieces[place].message.role == "tool":
             place += 1
-        message = result_message(tool, call.id)
+        message = result_message(tool, call.id, draft.provenance)
         draft.pieces.insert(place, Piece(message, piece.call, piece.end, piece.end))
         return
-    _add_to(told, tool)
+    _add_to(told, tool, draft.provenance)
 
 
 def _told_result(draft: Draft, place: int, call: ToolCall) -> Message | None:
@@ -170,7 +171,7 @@ def _told_result(draft: Draft, place: int, call: ToolCall) -> Message | None:
     return nameless
 
 
-def _add_to(message: Message, tool: ToolSpan) -> None:
+def _add_to(message: Message, tool: ToolSpan, provenance: Provenance) -> None:
     """What the span knows beyond the result that the transcript has."""
     message.duration_ms = tool.span.milliseconds()
     message.at = tool.span.end_raw if tool.span.end_raw is not None else message.at
@@ -183,16 +184,16 @@ def _add_to(message: Message, tool: ToolSpan) -> None:
         message.content, message.parts = made.text, made.parts
         extra.pop(UNCAPTURED, None)
     elif made.text and made.text.strip() not in message.content and canonical(made.text) != canonical(message.content):
-        tool.about["result"] = opened(tool.result)
+        extra["result"] = opened(tool.result)
     if tool.error is not None and tool.error not in message.content:
-        tool.about["error"] = tool.error
-    message.extra = {**extra, **tool.about} or None
+        extra["error"] = tool.error
+    message.extra = {**extra, **provenance.about(tool.span, tool.left)}
 
 
-def result_message(tool: ToolSpan, call_id: str | None) -> Message:
+def result_message(tool: ToolSpan, call_id: str | None, provenance: Provenance) -> Message:
     """The tool message that a span tells."""
     made = result({"content": opened(tool.result)})
-    text, extra = made.text, dict(tool.about)
+    text, extra = made.text, provenance.about(tool.span, tool.left)
     if not text and tool.error is not None:
         text = tool.error
     elif tool.error is not None and tool.error not in text:
@@ -235,7 +236,7 @@ def unasked(tool: ToolSpan, draft: Draft) -> None:
         )
         draft.pieces.insert(place, piece)
         place += 1
-    draft.pieces.insert(place, Piece(result_message(tool, call_id), piece.call, piece.end, piece.end))
+    draft.pieces.insert(place, Piece(result_message(tool, call_id, draft.provenance), piece.call, piece.end, piece.end))
 
 
 def _silent(message: Message) -> bool:
