@@ -9,7 +9,7 @@ FLAGS: dict[str, str] = {
     "bad_time": "A time could not be read; it is in `extra.unread` as logged.",
     "compacted": "The harness replaced earlier turns by a summary: the model no longer saw them afterwards.",
     "content_not_captured": "The log says that a message existed, but not what it said.",
-    "duplicate_keys": "A source record names a JSON key twice: the last value counts, earlier ones are kept in `extra`.",
+    "duplicate_keys": "A source record names a JSON key twice: the last counts, earlier ones are kept in `extra`.",
     "incomplete": "A session whose end was not seen.",
     "interrupted": "A person stopped the model in the middle of a turn.",
     "invalid_arguments": "A call's arguments are not a JSON object; the text is in `steps.raw_arguments`.",
