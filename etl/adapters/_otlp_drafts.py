@@ -7,7 +7,7 @@ from typing import Any
 
 import msgspec
 
-from etl.adapters._otlp_facts import unmodelled
+from etl.adapters._otlp_facts import counts, unmodelled
 from etl.adapters._otlp_family import Family
 from etl.adapters._otlp_messages import UNCAPTURED
 from etl.adapters._otlp_provenance import Provenance
@@ -139,7 +139,7 @@ class Draft:
         """A call that is no message of its own: also what a message would say in its columns."""
         made = self.about(call)
         put(made, response_id=call.facts.response_id, model=call.facts.model, error=call.facts.error)
-        put(made, finish_reasons=call.facts.finish_reasons, usage=_counts(call.facts.usage))
+        put(made, finish_reasons=call.facts.finish_reasons, usage=counts(call.facts.usage))
         return made
 
     def _attempt(self, call: Call) -> None:
@@ -157,14 +157,6 @@ class Draft:
         if call.turn.dialect:
             made["dialect"] = call.turn.dialect
         return made
-
-
-def _counts(usage: Tokens | None) -> dict[str, Any]:
-    return (
-        {}
-        if usage is None
-        else {key: value for key, value in msgspec.structs.asdict(usage).items() if value is not None}
-    )
 
 
 def _rest_of(message: Message, told: int) -> Message:

@@ -188,3 +188,11 @@ def summed(counted: list[Tokens]) -> Tokens | None:
         if values:
             setattr(total, column, sum(values))
     return total
+
+
+def counts(usage: Tokens | None) -> dict[str, Any]:
+    return (
+        {}
+        if usage is None
+        else {key: value for key, value in msgspec.structs.asdict(usage).items() if value is not None}
+    )

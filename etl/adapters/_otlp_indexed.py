@@ -43,9 +43,20 @@ def openinference(reader: Reader) -> Turn | None:
     if not history and not answers:
         return None
     tools = [_schema(item) for item in reader.numbered("llm.tools")]
-    _same_again(reader, "input.value", "input.mime_type")
-    _same_again(reader, "output.value", "output.mime_type")
-    return reader.turn(history, answers, tools)
+    given = reader.take("input.value")
+    if isinstance(given, dict):
+        _complete(history, request(given).history)
+    said = reader.take("output.value")
+    response_id = None
+    if isinstance(said, dict):
+        response_id = said.get("id") if isinstance(said.get("id"), str) else None
+        for answer, whole in zip(answers, response(said), strict=False):
+            _complete(answer, whole)
+    reader.used.update({"input.mime_type", "output.mime_type"} & reader.span.attributes.keys())
+    turn = reader.turn(history, answers, tools)
+    if turn is not None:
+        turn.response_id = response_id
+    return turn
 
 
 def _spoken(items: list[Any], role: str) -> list[Message]:
@@ -81,9 +92,19 @@ def _schema(item: Any) -> Any:
     return opened(inner.get("json_schema", inner)) if isinstance(inner, dict) else opened(inner)
 
 
-def _same_again(reader: Reader, name: str, mime_type: str) -> None:
-    """`input.value` and `output.value` of a model span are the whole request and response once more: left out."""
-    reader.used.update({name, mime_type} & reader.span.attributes.keys())
+def _complete(told: list[Message], whole: list[Message]) -> None:
+    """Add what only the provider's own format has (audio, why a response ended), message by message.
+
+    `input.value` and `output.value` of a model span are the whole request and response once more; beyond this they say
+    nothing new and are left out.
+    """
+    if len(told) != len(whole):
+        return
+    for message, other in zip(told, whole, strict=True):
+        if message.role == other.role:
+            message.parts = message.parts or other.parts
+            message.finish_reason = message.finish_reason or other.finish_reason
+            message.reasoning = message.reasoning or other.reasoning
 
 
 EXCHANGES = (

@@ -26,7 +26,7 @@ class Provenance:
     def about(self, span: Span, attributes: dict[str, Any]) -> dict[str, Any]:
         """Name, id and place of a span, and what of it nothing else holds.
 
-        The resource and scope it comes from, and under `logged` the names of all its attributes and events, those that
+        The resource and scope it comes from, and under `logged` the names of all attributes and events, those that
         columns were filled from included, are left out where the row has them already.
         """
         made: dict[str, Any] = {"span": span.name} if span.name else {}
@@ -40,6 +40,7 @@ class Provenance:
         if len(told) < len(events):
             made["stream_chunks"] = len(events) - len(told)
         names = {_NUMBERED.sub("", name) for name in span.attributes} | {log.name for log in span.events} | span.details
+        names |= span.resource.keys()
         put(made, **self._news(resource=span.resource, scope=span.rest.get("scope"), logged=sorted(names)))
         return made
 

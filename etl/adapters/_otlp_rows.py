@@ -9,7 +9,7 @@ import msgspec
 
 from etl.adapters._otlp_dialects import turn_of
 from etl.adapters._otlp_drafts import Draft
-from etl.adapters._otlp_facts import facts_of, summed, unmodelled
+from etl.adapters._otlp_facts import counts, facts_of, summed, unmodelled
 from etl.adapters._otlp_family import Family
 from etl.adapters._otlp_messages import UNCAPTURED
 from etl.adapters._otlp_provenance import Provenance
@@ -17,6 +17,7 @@ from etl.adapters._otlp_span import Log, Span
 from etl.adapters._otlp_threads import Call, Thread, threads
 from etl.adapters._otlp_tools import ToolMatcher, ToolSpan, answer, read_tool, result_message, unasked
 from etl.adapters._otlp_turn import Turn
+from etl.adapters._otlp_values import put
 from etl.conversation import Conversation, Identity, Message, Record, StoredEvent, ToolCall, Verdict
 
 EVALUATION = "gen_ai.evaluation.result"
@@ -39,6 +40,10 @@ def conversations(events: Sequence[StoredEvent]) -> tuple[list[Conversation], se
     loners = _tools(family, drafts)
     rows = _Rows(family, drafts)
     made = [rows.conversation(draft) for draft in drafts] + [_tool_row(tools, family) for tools in loners]
+    timed = sorted(events, key=lambda event: 1 << 62 if event.at is None else event.at)
+    order = {id(event.record): number for number, event in enumerate(timed)}
+    for row in made:
+        row.records = sorted(row.records, key=lambda record: order[id(record)])
     return made, {id(record) for row in made for record in row.records}
 
 
@@ -67,6 +72,7 @@ def _calls(family: Family) -> Iterator[Call]:
             continue
         turn = lent.get(place, turn)
         facts = facts_of(span)
+        facts.response_id = facts.response_id or turn.response_id
         agent = next((above for above in family.ancestors(span) if above.kind == "agent"), None)
         name = (agent.id, facts_of(agent).agent or agent.name) if agent is not None else (span.parent or "", "")
         for choice in range(max(1, len(turn.answers))):
@@ -88,7 +94,7 @@ def _lent(family: Family, turns: dict[tuple[str, str], Turn]) -> dict[tuple[str,
             continue
         first, last = models[0], models[-1]
         for model in models:
-            made = Turn([], [], turn.tools, turn.dialect, turn.cut, set())
+            made = Turn(tools=turn.tools, dialect=turn.dialect, cut=turn.cut)
             if model is first:
                 made.inputs = turn.inputs
             if model is last:
@@ -215,7 +221,9 @@ class _Rows:
         left = unmodelled(agent, turn_of(agent), facts_of(agent))
         if row.tools is not None:
             left.pop("gen_ai.tool.definitions", None)
-        return draft.provenance.about(agent, left)
+        facts, told = facts_of(agent), draft.provenance.about(agent, left)
+        put(told, provider=facts.provider, model=facts.model, error=facts.error, usage=counts(facts.usage))
+        return told
 
     def _say_end(self, row: Conversation, last: Call) -> None:
         """How it ended: an error of the last call, or the reason of the last answer."""
