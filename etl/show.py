@@ -7,6 +7,7 @@ log passes `harmless`, since log text can attack a terminal.
 from __future__ import annotations
 
 import datetime as dt
+from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
@@ -147,7 +148,7 @@ def _turn(
     yield _Indented(_heading(index, message, info, answers, row), 0)
     if message["reasoning_content"]:
         thought = _folded(message["reasoning_content"], _FOLDS["reasoning"], full=full)
-        yield _Indented(_with_note(thought, "dim italic"), 4)
+        yield _Indented(Text("reasoning  ", style="dim").append_text(_with_note(thought, "dim italic")), 4)
     if message["content"]:
         body = "" if role in ("user", "assistant") and not info["inherited"] else "dim" if style == "dim" else style
         yield _Indented(_with_note(_folded(message["content"], _FOLDS[role], full=full), body), 2)
@@ -265,8 +266,8 @@ def _kinds(parts: str) -> str:
         found = msgspec.json.decode(parts)
     except msgspec.DecodeError:
         return "parts"
-    kinds = [str(part.get("type", "part")) if isinstance(part, dict) else "part" for part in _as_list(found)]
-    return harmless_line(", ".join(kinds))
+    kinds = Counter(str(part.get("type", "part")) if isinstance(part, dict) else "part" for part in _as_list(found))
+    return harmless_line(", ".join(kind if n == 1 else f"{n} × {kind}" for kind, n in kinds.items()))
 
 
 def _as_list(value: Any) -> list[Any]:

@@ -71,7 +71,7 @@ user #1  12:00:00
   Refund my order W1, please.
 
 assistant #2  12:00:02
-    The order first.
+    reasoning  The order first.
   Let me look.
   → 1/2 get_order {"id":"W1"}
   → 2/2 get_user {}  no result was logged
@@ -165,12 +165,12 @@ def test_turns_of_another_row_and_of_a_harness_are_marked() -> None:
     messages = [message("user", "earlier"), message("user", "reminder"), message("assistant", "hi")]
     infos = [
         info(inherited=True),
-        info(synthetic=True, parts='[{"type":"image"},{"type":"image_url"},3]'),
+        info(synthetic=True, parts='[{"type":"image"},{"type":"file"},{"type":"image"},3]'),
         info(model="other-model", finish_reason="length", at=dt.datetime(2026, 3, 1, 13, tzinfo=dt.UTC)),
     ]
     shown = text(row(messages=messages, message_info=infos, steps=[]))
     assert "user #0  inherited\n  earlier\n" in shown
-    assert "user #1  synthetic\n  reminder\n  [image, image_url, part]\n" in shown
+    assert "user #1  synthetic\n  reminder\n  [2 × image, file, part]\n" in shown
     assert "assistant #2  other-model · length · 13:00:00\n" in shown
 
 
