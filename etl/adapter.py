@@ -18,6 +18,7 @@ from typing import Any, ClassVar, NamedTuple
 import etl.adapters
 from etl.conversation import Conversation, Ignored, Outcome, Record, StoredEvent, Unusable
 from etl.errors import UsageError
+from etl.framing import Framed, Limits, frame
 
 
 class Sample(NamedTuple):
@@ -57,6 +58,17 @@ class Adapter(abc.ABC):
     """True where one framed record holds many units (spans of a batch): the outcomes then count the units."""
     ignores: ClassVar[dict[str, str]] = {}
     """Every rule that `Ignored` may name, with what it leaves out and why."""
+
+    def records(self, blocks: Iterator[bytes], limits: Limits) -> Iterator[Framed]:
+        """The records of a file's decompressed blocks: JSON in any layout.
+
+        An adapter of a container that is no JSON (YAML, Markdown, SQLite) overrides it; what needs a file to open comes
+        from `opening.spooled`. What cannot be read becomes `Broken` with its place, never an exception other than
+        SourceError, and `limits` are kept. The `raw` of a record that may be rejected must be readable by `records` alone
+        (JSON or a piece of the container); a `Fragment` whose raw is no JSON must carry a `payload`. Detection sees such
+        a file by `Sample.head`.
+        """
+        return frame(blocks, limits)
 
     @abc.abstractmethod
     def score(self, sample: Sample) -> float:

@@ -172,7 +172,8 @@ class Fragment(msgspec.Struct, gc=False):
     at: Any = None
     """When it happened, raw."""
     payload: Any = None
-    """What `assemble` is to see where that is not the record itself (a span with its resource); None: the record."""
+    """What `assemble` is to see where that is not the record itself (a span with its resource); None: the record, whose
+    `raw` is then JSON."""
 
 
 class Unusable(msgspec.Struct, gc=False):

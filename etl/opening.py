@@ -11,9 +11,11 @@ import bz2
 import codecs
 import hashlib
 import lzma
+import tempfile
 import zipfile
 import zlib
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import IO, NamedTuple, Protocol
 
@@ -115,6 +117,16 @@ def blocks(path: Path, member: str | None = None, digest: Digest | None = None) 
     except (OSError, zipfile.BadZipFile, RuntimeError) as error:
         reason = error.strerror if isinstance(error, OSError) and error.strerror else str(error)
         raise SourceError(f"{path}: cannot be read ({reason})") from None
+
+
+@contextmanager
+def spooled(source: Iterable[bytes]) -> Iterator[Path]:
+    """The blocks as a temporary file, for containers that have to be opened by path (SQLite, Parquet, ZIP)."""
+    with tempfile.NamedTemporaryFile(prefix="etl-spooled-") as file:
+        for block in source:
+            file.write(block)
+        file.flush()
+        yield Path(file.name)
 
 
 def _raw(file: IO[bytes], digest: Digest | None) -> Iterator[bytes]:

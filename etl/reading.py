@@ -16,7 +16,7 @@ from etl.detection import Skipped, detect
 from etl.discover import FoundFile
 from etl.errors import SourceError
 from etl.events import EventBatch
-from etl.framing import Broken, Framed, frame
+from etl.framing import Broken, Framed
 from etl.lake import StagedFile
 from etl.normalise import FileMemory, Refused, Stream, normalise
 from etl.opening import Digest, blocks
@@ -58,7 +58,7 @@ class Reader:
             adapter = detection.adapter
             result.adapter, result.adapter_version = adapter.name, adapter.version
             result.source = self.settings.source or adapter.name
-            framed = frame(blocks(file.path, file.member, digest), self.settings.limits)
+            framed = adapter.records(blocks(file.path, file.member, digest), self.settings.limits)
             _Parsing(self, adapter, file, result).run(framed)
             result.sha256 = digest.hexdigest()
             result.size = digest.size if file.member is None else file.size

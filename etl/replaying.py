@@ -9,10 +9,10 @@ from typing import Any
 
 import pyarrow.parquet as pq
 
-from etl.adapter import adapters
+from etl.adapter import Adapter, adapter_named, adapters
 from etl.conversation import Record
 from etl.discover import FoundFile, discover
-from etl.framing import Broken, Framed, frame
+from etl.framing import Broken, Framed
 from etl.lake import KnownFile, Lake
 from etl.reading import Reader
 from etl.report import FileResult
@@ -40,7 +40,8 @@ def read_rejects(
             result = _result(lake.known_files(stream).get(uri), stream, uri, rejects)
             if result is None:
                 continue
-            reader.read_again(result, _framed(rejects, settings))
+            assert result.adapter is not None
+            reader.read_again(result, _framed(adapter_named(result.adapter), rejects, settings))
             results.append(result)
         staged += reader.close()
         on_file(results[-1])
@@ -76,14 +77,14 @@ def _result(known: KnownFile | None, source: str, uri: str, rejects: list[dict[s
     )  # fmt: skip
 
 
-def _framed(rejects: list[dict[str, Any]], settings: Settings) -> Iterator[Framed]:
+def _framed(adapter: Adapter, rejects: list[dict[str, Any]], settings: Settings) -> Iterator[Framed]:
     """The kept bytes as records once more, at the places where they stood."""
     for row in rejects:
         raw, line, offset = row["raw"] or b"", row["source_line"], row["source_offset"]
         if row["reason"] in _CUT_OFF:
             yield Broken(row["reason"], row["message"], raw, line, offset, length=row["length"])
             continue
-        for framed in frame(iter([raw]), settings.limits):
+        for framed in adapter.records(iter([raw]), settings.limits):
             framed.line, framed.offset = line, offset
             if isinstance(framed, Record) or framed.reason != "torn_tail":
                 yield framed

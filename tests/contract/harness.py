@@ -16,9 +16,8 @@ import msgspec
 from etl.adapter import Adapter, FileContext, adapters
 from etl.columns import rollouts_table
 from etl.conversation import Conversation, Fragment, Ignored, Outcome, Record, StoredEvent, Unusable
-from etl.framing import Broken, frame
-from etl.normalise import FileMemory
-from etl.normalise import Refused, Stream, normalise
+from etl.framing import LIMITS, Broken
+from etl.normalise import FileMemory, Refused, Stream, normalise
 from etl.opening import blocks
 from etl.schema import Rollout
 from etl.times import instant
@@ -72,7 +71,7 @@ def sample_logs() -> list[SampleLog]:
 
 def read(data: bytes, adapter: Adapter, uri: str = "/logs/file.json") -> Reading:
     """Frame, parse and normalise; checks that every record is accounted for."""
-    framed = list(frame(iter([data])))
+    framed = list(adapter.records(iter([data]), LIMITS))
     records = [item for item in framed if isinstance(item, Record)]
     outcomes = list(adapter.parse(iter(records), FileContext(uri)))
     _account(adapter, records, outcomes)
@@ -95,8 +94,15 @@ def read(data: bytes, adapter: Adapter, uri: str = "/logs/file.json") -> Reading
     return Reading(records, table.to_pylist(), rejects, ignored)
 
 
-def _account(adapter: Adapter, records: Sequence[Record], outcomes: Iterable[Outcome]) -> None:
-    """Each record is used, unusable or ignored, and no record is two of them."""
+def _account(adapter: Adapter, records: Sequence[Record], outcomes: Sequence[Outcome]) -> None:
+    """Each record is used, unusable or ignored, and no record is two of them; of units, none is lost."""
+    for outcome in outcomes:
+        if isinstance(outcome, Ignored):
+            assert declared(adapter, outcome.rule), f"{adapter.name} ignores by {outcome.rule!r}, not in its `ignores`"
+    if adapter.splits:
+        units = sum(outcome.n if isinstance(outcome, Ignored) else 1 for outcome in outcomes)
+        assert units >= len(records), "a record was dropped"
+        return
     known = {id(record) for record in records}
     used: set[int] = set()
     unusable: Counter[int] = Counter()
@@ -109,7 +115,6 @@ def _account(adapter: Adapter, records: Sequence[Record], outcomes: Iterable[Out
         elif isinstance(outcome, Unusable):
             unusable[id(outcome.record)] += 1
         else:
-            assert declared(adapter, outcome.rule), f"{adapter.name} ignores by {outcome.rule!r}, not in its `ignores`"
             ignored += outcome.n
     assert used | unusable.keys() <= known, "an outcome names a record that was not given"
     assert not used & unusable.keys(), "a record is both used and unusable"
