@@ -6,7 +6,6 @@ The order is a safety rule, and nothing is visible before it is committed (`etl/
 from __future__ import annotations
 
 import contextlib
-import gc
 import time
 import uuid
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -19,6 +18,7 @@ from etl.changes import Change, changes
 from etl.committing import commit
 from etl.discover import discover
 from etl.errors import UsageError
+from etl.footprint import settled
 from etl.framing import LIMITS, Limits
 from etl.lake import KnownFile, Lake
 from etl.reading import UNDETECTED, micros_now
@@ -113,21 +113,13 @@ def _settings(
 
 @contextlib.contextmanager
 def _run(settings: Settings) -> Iterator[tuple[Lake, Report]]:
-    """The lake with an open batch, and the report to fill. Records make no cycles, so the garbage collector rests: it
-    would only walk them again and again.
-    """
+    """The lake with an open batch, and the report to fill."""
     started = time.monotonic()
     report = Report(settings.batch_id, dry_run=settings.dry_run)
     lake = Lake.create(settings.lake)
     lake.sweep()
-    collecting = gc.isenabled()
-    gc.disable()
-    try:
-        with lake.batch(settings.batch_id):
-            yield lake, report
-    finally:
-        if collecting:
-            gc.enable()
+    with settled(), lake.batch(settings.batch_id):
+        yield lake, report
     report.seconds = time.monotonic() - started
 
 

@@ -7,6 +7,7 @@ Arrow schemas, JSON Schema, SQL and the column reference in `schemas/` are made 
 from __future__ import annotations
 
 import datetime as dt
+import functools
 import types
 import typing
 from typing import Annotated, Any, Literal, NamedTuple
@@ -57,7 +58,7 @@ FileState = Literal["done", "growing", "failed", "skipped"]
 class Record(BaseModel):
     """Base of every stored model: unknown fields are an error, attributes document themselves."""
 
-    model_config = ConfigDict(extra="forbid", use_attribute_docstrings=True, strict=False)
+    model_config = ConfigDict(extra="forbid", use_attribute_docstrings=True, defer_build=True)
 
 
 class Function(Record):
@@ -488,6 +489,7 @@ def columns(model: type[BaseModel]) -> list[Column]:
     ]
 
 
+@functools.cache
 def arrow_schema(table: str) -> pa.Schema:
     """The one Arrow schema of a table of the lake.
 

@@ -17,7 +17,7 @@ from etl.report import FileResult, Place
 from etl.row import Row
 from etl.schema import arrow_schema
 
-FLUSH_BYTES = 6 << 20
+FLUSH_BYTES = 4 << 20
 """Source bytes gathered in memory before their rows are redacted and written."""
 FLUSH_ROWS = 20_000
 

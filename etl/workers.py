@@ -10,6 +10,7 @@ from multiprocessing.queues import SimpleQueue
 from typing import NamedTuple
 
 from etl.discover import FoundFile
+from etl.footprint import settle
 from etl.lake import StagedFile
 from etl.reading import Reader
 from etl.report import FileResult
@@ -76,6 +77,7 @@ def _listen(heard: SimpleQueue[FileResult]) -> None:
     """In a worker: where to tell of finished files (a queue cannot be passed with a task)."""
     global _heard
     _heard = heard
+    settle()
 
 
 def _read_share(files: Sequence[FoundFile], settings: Settings, worker: str) -> ReadOut:

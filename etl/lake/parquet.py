@@ -16,7 +16,7 @@ from etl.schema import arrow_schema
 MAX_FILE_BYTES = 128 << 20
 """A data file is closed when it has grown to this: replacing one row rewrites its file."""
 
-ROW_GROUP_BYTES = 32 << 20
+ROW_GROUP_BYTES = 16 << 20
 """Arrow bytes of one row group: large enough for DuckDB to scan fast, small enough to hold one in memory."""
 
 _REPEATING = {
@@ -75,8 +75,8 @@ fifth less CPU where rows share a prompt; one per cent more size where nothing r
 """
 
 DICTIONARY_BYTES = 16 << 20
-"""Up to this many bytes of different values a column of a row group keeps its dictionary. (By default it is 1 MB, which a
-few long prompts fill.)"""
+"""Up to this many bytes of different values a column of a row group keeps its dictionary. (Parquet's own limit is 1 MB,
+which a few long prompts fill.)"""
 
 _PRUNABLE = {
     "rollouts": ("rollout_id", "task_id", "conversation_id", "started_at", "ended_at", "n_records", "source", "day"),
