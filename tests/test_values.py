@@ -181,7 +181,9 @@ def test_a_lone_surrogate_is_replaced_flagged_and_its_escape_kept(tmp_path: Path
     assert json.loads(found["t"]["steps"][0]["arguments"]) == {"p": "� box"}
     assert found["t"]["steps"][0]["raw_arguments"] == r'{"p": "\ud83e box"}'
     assert "lone_surrogate" in found["t"]["flags"]
-    table(tmp_path / "lake").validate(full=True)
+    stored = table(tmp_path / "lake")
+    assert stored is not None
+    stored.validate(full=True)
 
 
 def test_invalid_utf8_is_replaced_and_flagged(tmp_path: Path) -> None:

@@ -138,7 +138,7 @@ def _by_duckdb(lake: Path) -> set[str]:
         f"SELECT source FROM read_parquet('{lake}/rollouts/source=*/day=*/*.parquet',"
         " hive_types={'source': VARCHAR, 'day': VARCHAR})"
     )
-    return {str(source) for (source,) in duckdb.sql(query).fetchall()}
+    return {str(source) for (source,) in duckdb.execute(query).fetchall()}
 
 
 def _by_polars(lake: Path) -> set[str]:

@@ -163,13 +163,13 @@ DIGEST = "9f86d081884c7d659a2feaa0c55ad015a3bf4f1b2b0b822cd15d6c15b0f00a08"
 def _leaking() -> Ours:
     session = Session("s-leaking")
     session.user("7c311c86-7836-4f47-bffc-aa8c3cbf2611", f"My key is {KEY} please test it")
-    command = 'psql "host=db.example user=app password=swordfishfake sslmode=require" -c "select 1"'
+    command = 'psql "host=db.example user=app password=swordfish7fake sslmode=require" -c "select 1"'
     call = session.call(
         "toolu_01B9xQv7ZkLm3PqRs5TuVwXyZ", "Bash", command=command, env={"API_TOKEN": "plain-fake-token"}
     )
     session.response("msg_cb99a444f001Ftd3kTVmr8XQHA", ["a1"], [call], (5, 0, 0, 5), stop="tool_use")
     echoed = {
-        "cmd": 'psql "password=swordfishfake"',
+        "cmd": 'psql "password=swordfish7fake"',
         "commit": COMMIT,
         "sha256": DIGEST,
         "account": "pub-1234567890123457",
@@ -196,7 +196,7 @@ def _leaking() -> Ours:
         ),
         (
             _leaking(),
-            (KEY, "swordfishfake", "plain-fake-token"),
+            (KEY, "swordfish7fake", "plain-fake-token"),
             (COMMIT, DIGEST, "pub-1234567890123457"),
             "toolu_01B9xQv7ZkLm3PqRs5TuVwXyZ",
         ),

@@ -10,8 +10,8 @@ import pytest
 import etl
 
 PACKAGE = Path(etl.__file__).parent
-READING = {"adapter", "adapters", "conversation", "decode", "errors", "identity", "times"}
-"""All that an adapter may know: what it reads, what it gives, how JSON and times are read, how hashes are made."""
+READING = {"adapter", "adapters", "conversation", "decode", "errors", "framing", "identity", "opening", "times"}
+"""All that an adapter may know: what it reads and gives, how bytes, JSON and times are read, how hashes are made."""
 MAY_IMPORT = {
     "errors": set(),
     "schema": set(),
@@ -19,7 +19,9 @@ MAY_IMPORT = {
     "decode": set(),
     "times": set(),
     "identity": {"conversation"},
-    "adapter": {"adapters", "conversation", "errors"},
+    "framing": {"conversation", "decode"},
+    "opening": {"errors"},
+    "adapter": {"adapters", "conversation", "errors", "framing"},
     "adapters": READING,
 }
 """Part of the package → every part it may import."""

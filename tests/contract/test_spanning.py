@@ -18,7 +18,7 @@ from tests.contract.harness import check_row, read
 from tests.lakes import NOW, REPO, rows, said
 
 TOY = str(REPO / "tests" / "toy")
-HOTEL = [
+HOTEL: list[dict[str, Any]] = [
     {"thread": "room-7", "n": 0, "at": "2026-03-30T21:00:00Z", "who": "guest", "says": "Is breakfast included?"},
     {"thread": "room-7", "n": 1, "at": "2026-03-30T21:00:05Z", "who": "desk", "says": "Yes, from seven."},
     {"thread": "room-9", "n": 0, "at": "2026-03-30T22:10:00Z", "who": "guest", "says": "A late checkout, please."},
