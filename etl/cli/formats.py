@@ -13,7 +13,7 @@ from etl.cli.options import json_option
 def formats(as_json: bool) -> int:
     """List the formats that can be read, and the rules by which each leaves records out."""
     from etl.adapter import adapters
-    from etl.cli.tables import console, print_rows
+    from etl.cli.tables import console
     from etl.cli.values import print_json
 
     known = adapters().values()
@@ -40,10 +40,9 @@ def formats(as_json: bool) -> int:
         if adapter.spans_files:
             out.print("  One conversation may lie in several files, and arrive over several nights.")
         if adapter.ignores:
-            out.print("  Leaves out, and counts:")
-            print_rows(
-                out, ["", "rule", "what"], [["   ", rule, what] for rule, what in sorted(adapter.ignores.items())]
-            )
+            out.print("  Leaves out, and counts by the rule:")
+        for rule, what in sorted(adapter.ignores.items()):
+            out.print(f"    {rule}: {what}")
     return DONE
 
 

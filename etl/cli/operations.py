@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import datetime as dt
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import click
@@ -18,17 +19,17 @@ from etl.cli.options import json_option, lake_option, redact_option
 @click.option("--state", type=click.Choice(["done", "growing", "failed", "skipped"]), help="Only files in this state.")
 def sources(lake: str, as_json: bool, source: str | None, state: str | None) -> int:
     """List the files that were read, and what became of each."""
-    return _list(
+    files = _rows(
         lake,
-        as_json,
-        "sources",
         """
         SELECT source, uri, state, adapter, records_in, rows, rejects, size, ingested_at, error FROM sources
         WHERE ($source IS NULL OR source = $source) AND ($state IS NULL OR state = $state) ORDER BY source, uri
         """,
         {"source": source, "state": state},
-        "no files were read into this lake so far" if source is None and state is None else "no such files",
     )
+    columns = ("source", "state", "records_in", "rows", "rejects", "file")
+    listed = [{**file, "file": file["error"] or file["uri"]} for file in files]
+    return _print(as_json, "sources", files, columns, listed)
 
 
 @click.command()
@@ -45,18 +46,16 @@ def rejects(lake: str, as_json: bool, source: str | None, reason: str | None, re
     """
     if replay:
         return _replay(lake, as_json, source, reason, redact)
-    return _list(
+    found = _rows(
         lake,
-        as_json,
-        "rejects",
         """
         SELECT source, reason, source_uri, source_line, source_offset, length, message, adapter FROM rejects
         WHERE ($source IS NULL OR source = $source) AND ($reason IS NULL OR reason = $reason)
         ORDER BY source, source_uri, source_offset
         """,
         {"source": source, "reason": reason},
-        "no rejects",
     )
+    return _print(as_json, "rejects", found, ("source", "reason", "message"), found)
 
 
 def _replay(lake: str, as_json: bool, source: str | None, reason: str | None, redact: str) -> int:
@@ -78,22 +77,32 @@ def _replay(lake: str, as_json: bool, source: str | None, reason: str | None, re
     return DONE_WITH_FAILURES if report.failed() else DONE
 
 
-def _list(lake: str, as_json: bool, name: str, query: str, values: dict[str, Any], nothing: str) -> int:
-    """Print the rows of one query, as a table or as `{name: [...]}`."""
-    from etl.cli.tables import console, note, print_rows
-    from etl.cli.values import print_json
+def _rows(lake: str, query: str, values: Mapping[str, str | None]) -> list[dict[str, Any]]:
     from etl.query import connect
 
     connection = connect(lake)
     connection.execute(query, values)
     names = [str(column[0]) for column in connection.description or []]
-    rows = connection.fetchall()
+    return [dict(zip(names, row, strict=True)) for row in connection.fetchall()]
+
+
+def _print(
+    as_json: bool,
+    name: str,
+    rows: list[dict[str, Any]],
+    columns: Sequence[str],
+    listed: list[dict[str, Any]],
+) -> int:
+    """`{name: rows}`, or for people the listed columns, of which the last may be long."""
+    from etl.cli.tables import console, note, print_listing
+    from etl.cli.values import print_json
+
     if as_json:
-        print_json({name: [dict(zip(names, row, strict=True)) for row in rows]})
-    elif rows:
-        print_rows(console(), names, rows)
+        print_json({name: rows})
+    elif listed:
+        print_listing(console(), columns, [[row[column] for column in columns] for row in listed])
     else:
-        note(nothing)
+        note(f"no {name}")
     return DONE
 
 
@@ -107,16 +116,17 @@ def verify(lake: str, as_json: bool, repair: bool) -> int:
     Every file is there, readable, of our schema; every id once; nothing left over. Exits 1 where something is wrong and
     was not repaired.
     """
-    from etl.cli.tables import console, note, print_rows
+    from etl.cli.tables import console, note, print_listing
     from etl.cli.values import print_json
-    from etl.lake import Finding, Lake
+    from etl.lake import Lake
 
     findings = Lake.open(lake).verify(repair=repair)
     wrong = [finding for finding in findings if not finding.repaired]
     if as_json:
         print_json({"sound": not wrong, "findings": [finding._asdict() for finding in findings]})
     elif findings:
-        print_rows(console(), Finding._fields, findings)
+        columns = ("code", "table", "repaired", "path", "message")
+        print_listing(console(), columns, [[getattr(finding, column) for column in columns] for finding in findings])
     else:
         note("the lake is sound")
     return FAILED if wrong else DONE

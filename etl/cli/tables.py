@@ -9,19 +9,20 @@ from itertools import islice
 from typing import Any, NamedTuple
 
 import click
-from rich import box
+from rich.cells import cell_len, set_cell_size
 from rich.console import Console
-from rich.table import Table
 from rich.text import Text
 
 from etl.cli.values import cell
 from etl.harmless import harmless_line
 
 PIPE_WIDTH = 100_000
-"""Columns of a terminal that is none: no cell is cut."""
-LEAST_COLUMN = 9
-"""Characters a column needs to be read; where a terminal has fewer for each, records are shown one below the other."""
+"""Columns of a terminal that is none: no line is broken."""
+LEAST_COLUMN = 8
+"""Characters a long column needs to be read; where a window has fewer, records are shown one below the other."""
 TERMINAL_ROWS = 100
+GAP = 3
+"""Blanks between two columns."""
 
 
 class Shown(NamedTuple):
@@ -50,37 +51,77 @@ def console(*, stderr: bool = False) -> Console:
 
 
 def print_rows(out: Console, names: Sequence[str], rows: Iterable[Sequence[Any]], *, limit: int | None = None) -> Shown:
-    """Print at most `limit` rows (without one, all) as a table; record by record where columns would be too thin."""
+    """Print at most `limit` rows (without one, all) as a table.
+
+    On a terminal the longest cells are cut until a row fits the window; where they would be too short to be read,
+    records are shown one below the other instead.
+    """
     rows = iter(rows)
     shown = list(islice(rows, limit))
-    if out.is_terminal and len(names) * LEAST_COLUMN > out.width:
-        _print_records(out, names, shown)
+    texts = [[_text(value) for value in row] for row in shown]
+    heads = [harmless_line(name) for name in names]
+    widths = [max(map(cell_len, column)) for column in zip(heads, *texts, strict=True)]
+    longest = _longest(widths, out.width - GAP * (len(widths) - 1)) if out.is_terminal else max(widths, default=0)
+    if longest < LEAST_COLUMN and longest < max(widths, default=0):
+        _print_records(out, heads, texts)
     else:
-        _print_tidy(out, _table(names, shown))
+        right = [_all_numbers(column) for column in zip(*shown, strict=True)] or [False] * len(heads)
+        _print_table(out, heads, texts, [min(width, longest) for width in widths], right)
     return Shown(len(shown), next(rows, None) is not None)
 
 
-def _print_tidy(out: Console, table: Table) -> None:
-    """Print it; in a pipe without the blanks that fill a terminal's lines."""
-    if out.is_terminal:
-        out.print(table)
-        return
-    with out.capture() as captured:
-        out.print(table)
-    for line in captured.get().splitlines():
-        out.print(line.rstrip(), soft_wrap=True)
+def print_listing(out: Console, names: Sequence[str], rows: Iterable[Sequence[Any]]) -> None:
+    """Print a table whose last column is never cut: on a terminal it runs over into the next line."""
+    rows = list(rows)
+    texts = [[_text(value) for value in row] for row in rows]
+    widths = [max(map(cell_len, column)) for column in zip(names, *texts, strict=True)]
+    _print_table(out, names, texts, [*widths[:-1], 0], [_all_numbers(column) for column in zip(*rows, strict=True)])
 
 
-def _table(names: Sequence[str], rows: Sequence[Sequence[Any]]) -> Table:
-    table = Table(box=box.SIMPLE_HEAD, pad_edge=False, show_edge=False)
-    for place, name in enumerate(names):
-        right = _all_numbers(row[place] for row in rows)
-        table.add_column(
-            Text(harmless_line(name)), justify="right" if right else "left", no_wrap=True, overflow="ellipsis"
-        )
+def note(text: str) -> None:
+    """One line on stderr that belongs to no result."""
+    click.echo(text, err=True)
+
+
+def _longest(widths: Sequence[int], room: int) -> int:
+    """The length that the longest cells must be cut to, so that all columns have room."""
+    for place, width in enumerate(sorted(widths)):
+        share = max(room, 0) // (len(widths) - place)
+        if width > share:
+            return share
+        room -= width
+    return max(widths, default=0)
+
+
+def _print_table(
+    out: Console, names: Sequence[str], rows: Sequence[Sequence[str]], widths: Sequence[int], right: Sequence[bool]
+) -> None:
+    """A heading, a rule and the rows; a last column of width 0 is as long as it likes."""
+    out.print(_line(names, widths, right), style="bold", soft_wrap=True)
+    last = widths[-1] or max(cell_len(row[-1]) for row in [names, *rows])
+    out.print("─" * min(sum(widths[:-1]) + last + GAP * (len(widths) - 1), out.width), style="dim", soft_wrap=True)
     for row in rows:
-        table.add_row(*(_text(value) for value in row))
-    return table
+        out.print(_line(row, widths, right), soft_wrap=True)
+
+
+def _line(texts: Sequence[str], widths: Sequence[int], right: Sequence[bool]) -> str:
+    cells = [
+        _sized(text, width or cell_len(text), to_the_right=side)
+        for text, width, side in zip(texts, widths, right, strict=True)
+    ]
+    return (" " * GAP).join(cells).rstrip()
+
+
+def _sized(text: str, width: int, *, to_the_right: bool) -> str:
+    """The text in exactly `width` columns of the terminal. Of a path the end is kept, of all else the beginning."""
+    length = cell_len(text)
+    if length <= width:
+        return " " * (width - length) + text if to_the_right else text + " " * (width - length)
+    if text.startswith("/") and " " not in text:
+        while cell_len(text) >= width:
+            text = text[1 + max(cell_len(text) - width, 0) // 2 :]
+        return set_cell_size("…" + text, width)
+    return set_cell_size(set_cell_size(text, width - 1).rstrip() + "…", width)
 
 
 def _all_numbers(values: Iterable[Any]) -> bool:
@@ -89,19 +130,15 @@ def _all_numbers(values: Iterable[Any]) -> bool:
     return bool(kinds) and kinds <= {int, float, Decimal}
 
 
-def _print_records(out: Console, names: Sequence[str], rows: Iterable[Sequence[Any]]) -> None:
-    width = max(map(len, names))
+def _print_records(out: Console, names: Sequence[str], rows: Sequence[Sequence[str]]) -> None:
+    width = max(map(cell_len, names))
+    room = max(out.width - width - 2, LEAST_COLUMN)
     for number, row in enumerate(rows, 1):
         out.rule(f"{number}", align="left", style="dim")
-        for name, value in zip(names, row, strict=True):
-            line = Text(f"{harmless_line(name):>{width}}  ", style="bold").append_text(_text(value))
-            out.print(line, no_wrap=True, overflow="ellipsis")
+        for name, text in zip(names, row, strict=True):
+            value = _sized(text, room, to_the_right=False).rstrip()
+            out.print(Text.assemble((f"{name:>{width}}  ", "bold"), value), soft_wrap=True)
 
 
-def _text(value: Any) -> Text:
-    return Text("null", style="dim") if value is None else Text(harmless_line(cell(value)), style="not bold")
-
-
-def note(text: str) -> None:
-    """One line on stderr that belongs to no result."""
-    click.echo(text, err=True)
+def _text(value: Any) -> str:
+    return "null" if value is None else harmless_line(cell(value))

@@ -212,7 +212,7 @@ def test_sources_and_rejects_account_for_every_file_and_record(etl, sample_lake)
     assert out.count("torn_tail") >= 1
     assert "not_json" not in out
     code, out, err = etl("sources", "--lake", sample_lake, "--state", "failed")
-    assert (code, out, err) == (DONE, "", "no such files\n")
+    assert (code, out, err) == (DONE, "", "no sources\n")
 
 
 def test_replay_reads_rejects_again_after_a_fix(etl, logs, tmp_path):

@@ -104,7 +104,7 @@ def test_ctrl_c_leaves_a_whole_lake(big_log, environment, tmp_path):
     code, out, seen = _on_a_terminal(
         command, environment, b"reading", lambda running: running.send_signal(signal.SIGINT)
     )
-    assert (code, out) == (130, "")
+    assert (code, out) == (130, ""), seen[-600:]
     assert "interrupted; nothing half-written is visible" in seen
     assert "Traceback" not in seen
     again = [*ETL, "ingest", str(big_log / "0.jsonl"), "--lake", str(lake)]
