@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections import OrderedDict
+from itertools import groupby
 from pathlib import Path
 from types import TracebackType
 from typing import NamedTuple, Self
@@ -188,16 +189,19 @@ def _redacted_rows(given: object, table: str) -> pa.Table:
 def _split(data: pa.Table, keys: tuple[str, ...]) -> list[tuple[tuple[str, ...], pa.Table]]:
     """The rows of each partition, in the order they stand."""
     columns = {key: data[key].cast(pa.string()) for key in keys}
-    groups = pa.table({**columns, "row": pa.array(range(data.num_rows), pa.int64())})
-    order = groups.sort_by([(name, "ascending") for name in (*keys, "row")])
-    lengths = order.group_by(list(keys), use_threads=False).aggregate([([], "count_all")]).to_pylist()
-    if len(lengths) > 1:
+    rows = pa.table({**columns, "row": pa.array(range(data.num_rows), pa.int64())})
+    order = rows.sort_by([(name, "ascending") for name in (*keys, "row")])
+    # Runs of the sorted rows themselves: an aggregation gives its groups in no order that one may count on.
+    runs = [
+        (values, len(list(run))) for values, run in groupby(zip(*(order[key].to_pylist() for key in keys), strict=True))
+    ]
+    if len(runs) > 1:
         data = data.take(order["row"])
     parts: list[tuple[tuple[str, ...], pa.Table]] = []
     first = 0
-    for group in lengths:
-        parts.append((tuple(group[key] for key in keys), data.slice(first, group["count_all"])))
-        first += group["count_all"]
+    for partition, length in runs:
+        parts.append((partition, data.slice(first, length)))
+        first += length
     return parts
 
 
