@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import shutil
 from collections.abc import Callable
 from pathlib import Path
@@ -13,8 +14,11 @@ from etl.adapter import Adapter, adapters
 from etl.detection import LEAST_SCORE, detect
 from etl.pipeline import ingest
 from tests.contract.golden import account, golden_path, write
-from tests.contract.harness import SAMPLES, SampleLog, check_row, declared, sample_logs
+from tests.contract.harness import SAMPLES, SampleLog, check_row, declared, read, sample_logs
 from tests.lakes import NOW, rows, said
+
+_FAKE = re.compile(r"(?:sk-ant-)?(?:FAKE[0-9]{4}){3,}")
+"""A planted secret: made of FAKE, so that no scanner takes it for a real one."""
 
 every_adapter = pytest.mark.parametrize("adapter", adapters().values(), ids=lambda adapter: adapter.name)
 every_sample = pytest.mark.parametrize("sample", sample_logs(), ids=lambda sample: sample.name)
@@ -43,6 +47,23 @@ def test_only_its_own_adapter_claims_a_sample(sample: SampleLog) -> None:
     assert detection.adapter is sample.adapter
     others = {name: score for name, score in detection.scores.items() if name != sample.adapter.name}
     assert not {name: score for name, score in others.items() if score >= LEAST_SCORE}
+
+
+@every_sample
+def test_planted_secrets_reach_no_table(sample: SampleLog, lake: Path) -> None:
+    planted = set(_FAKE.findall(sample.data().decode("utf-8", "replace")))
+    report = ingest([sample.path], lake=lake, now=NOW, strict=True)
+    written = repr([rows(lake, name) for name in ("rollouts", "events", "rejects", "sources")]) + repr(report)
+    assert not {secret for secret in planted if secret in written}
+
+
+@every_adapter
+def test_the_samples_of_an_adapter_plant_faults(adapter: Adapter) -> None:
+    found = [read(sample.data(), adapter) for sample in sample_logs() if sample.adapter is adapter]
+    texts = "".join(sample.data().decode("utf-8", "replace") for sample in sample_logs() if sample.adapter is adapter)
+    assert _FAKE.search(texts), "a secret"
+    assert any(reading.rejects for reading in found), "a torn line"
+    assert any("missing_result" in row["flags"] for reading in found for row in reading.rows), "a missing result"
 
 
 @every_sample
