@@ -39,7 +39,7 @@ class Draft:
         """Model responses without usage."""
         self.provenance = Provenance(family)
         self._depth = 0
-        self._told = {(piece.start, piece.end): piece.message for piece in owner.pieces} if owner is not None else {}
+        self._owned = {(piece.start, piece.end): piece for piece in owner.pieces} if owner is not None else {}
         for number, call in enumerate(thread.calls):
             after = thread.calls[number + 1] if number + 1 < len(thread.calls) else None
             self._add(call, after, thread.calls[number - 1] if number else None)
@@ -88,10 +88,16 @@ class Draft:
                 if start < self._depth:
                     message = _rest_of(message, self._depth - start)
             inherited = end <= self.thread.shared and call is self.thread.calls[0]
-            told = self._told.get((start, end), message) if inherited else message
             # A copy: other choices of the response have the same history, and each row dates and signs its own.
-            fresh.append(Piece(msgspec.structs.replace(told, inherited=inherited), call, start, end))
+            fresh.append(Piece(msgspec.structs.replace(message, inherited=inherited), call, start, end))
         return fresh
+
+    def inherit(self) -> None:
+        """Take over what the owner of the inherited turns knows of them. Owners come before their heirs."""
+        for piece in self.pieces:
+            owned = self._owned.get((piece.start, piece.end)) if piece.message.inherited else None
+            if owned is not None and owned.message.role == piece.message.role:
+                piece.message = msgspec.structs.replace(owned.message, inherited=True)
 
     def _revealed(self, before: Call, fresh: list[Piece]) -> list[Piece]:
         """Where the answer of a call is seen only in the history of the next, it is that call's all the same."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from etl.adapters._blocks import plain
 from etl.adapters._otlp_exchange import request, response
 from etl.adapters._otlp_messages import messages
 from etl.adapters._otlp_semconv import events
@@ -42,7 +43,7 @@ def _as_logged(attributes: dict[str, Any], text: Any) -> str:
     if isinstance(text, str):
         return text
     names = ("ai.response.text", "ai.result.text", "ai.response.object", "ai.result.object")
-    return next(str(attributes[name]) for name in names if attributes.get(name))
+    return next((value for name in names if isinstance(value := attributes.get(name), str)), plain(text))
 
 
 def _tools(reader: Reader, given: Any) -> Any:

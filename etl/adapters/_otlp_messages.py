@@ -85,7 +85,13 @@ def messages(value: Any, role: str = "user") -> list[Message]:
 
 def _is_item(value: Any) -> bool:
     """An item of the Responses API: a piece of what one model response said."""
-    return isinstance(value, dict) and "role" not in value and value.get("type") in ("function_call", "reasoning")
+    return isinstance(value, dict) and "role" not in value and _type(value) in ("function_call", "reasoning")
+
+
+def _type(value: dict[str, Any]) -> str | None:
+    """The type that an object says it is of; empty where it says nonsense."""
+    kind = value.get("type")
+    return kind if kind is None or isinstance(kind, str) else ""
 
 
 def joined(first: Message, second: Message) -> Message:
@@ -111,7 +117,7 @@ def _message(value: Any, role: str) -> list[Message]:
     if not isinstance(value, dict):
         return [Message(role, plain(value))]
     value = _unwrapped(value)
-    kind = value.get("type")
+    kind = _type(value)
     if kind in ("function_call", "tool_call", "tool_use") and "role" not in value:
         value = {"role": "assistant", "parts": [value]}
     elif kind in _RESPONSES and "role" not in value:
@@ -235,7 +241,7 @@ def _unwrapped_block(block: Any) -> Any:
 
 def _block(part: dict[str, Any]) -> dict[str, Any]:
     """A part of the GenAI conventions (or of Gemini) as a block that `_blocks.read` knows."""
-    kind = part.get("type")
+    kind = _type(part)
     if kind == "text" and isinstance(part.get("content"), str) and "text" not in part:
         return {**{key: item for key, item in part.items() if key != "content"}, "text": part["content"]}
     if kind == "refusal" and isinstance(part.get("content"), str):
@@ -255,7 +261,7 @@ def _block(part: dict[str, Any]) -> dict[str, Any]:
 
 def _answer(part: dict[str, Any]) -> Message | None:
     """The tool message of a part that is a call's result; None for any other."""
-    kind = part.get("type")
+    kind = _type(part)
     gemini = part.get("function_response", part.get("functionResponse")) if kind is None else None
     if isinstance(gemini, dict):
         part = {"name": gemini.get("name"), "id": gemini.get("id"), "response": gemini.get("response")}

@@ -38,6 +38,8 @@ def conversations(events: Sequence[StoredEvent]) -> tuple[list[Conversation], se
             drafts.append(Draft(thread, family, owner))
             of_thread[id(thread)] = drafts[-1]
     loners = _tools(family, drafts)
+    for draft in drafts:
+        draft.inherit()
     rows = _Rows(family, drafts)
     made = [rows.conversation(draft) for draft in drafts] + [_tool_row(tools, family) for tools in loners]
     timed = sorted(events, key=lambda event: 1 << 62 if event.at is None else event.at)
@@ -305,8 +307,9 @@ def _say_when(row: Conversation, spans: Sequence[Span]) -> None:
 
 
 def _say_parents(row: Conversation, spans: Sequence[Span], family: Family) -> None:
-    """Parents that never arrived are named."""
-    missing = sorted({span.parent for span in spans if span.parent is not None and family.parent(span) is None})
+    """Parents that never arrived are named, also where it is an ancestor that lacks its parent."""
+    tops = [next(reversed([span, *family.ancestors(span)])) for span in spans]
+    missing = sorted({top.parent for top in tops if top.parent is not None and family.parent(top) is None})
     if missing:
         assert row.flags is not None
         row.flags.add("ambiguous_parent")

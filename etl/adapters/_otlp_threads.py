@@ -247,8 +247,9 @@ class _Tree:
         """A thread is abandoned where the log answered its last question again after it had ended."""
         for repeats in self._answering.values():
             for number, thread in enumerate(repeats[:-1]):
-                latest = max(later.calls[0].span.start or 0 for later in repeats[number + 1 :])
                 last = thread.calls[-1].span
+                starts = [later.calls[0].span for later in repeats[number + 1 :]]
+                latest = max((span.start or 0 for span in starts if span is not last), default=0)
                 thread.abandoned = thread.abandoned or 0 < (last.end or last.start or 0) <= latest
 
 
