@@ -51,23 +51,32 @@ class Lookup:
     ) -> None:
         self._database.close()
 
-    def load(
-        self, side: Side, columns: str, *, where: str = "true", only: Callable[[dict[str, str]], bool] | None = None
-    ) -> None:
-        """Adds to the table `staged` or `live` rows of (columns, file, position) that meet the condition.
+    def in_partitions(self, wanted: Callable[[dict[str, str]], bool]) -> list[int]:
+        """The live files of some partitions, by their places in the list."""
+        return [number for number, file in enumerate(self.files["live"]) if wanted(file.partition)]
 
-        `file` is the place in the list of files, `position` the row in the file, both from 0. `only` says by its
-        partition whether a file is worth a look.
+    def with_matches(self, column: str) -> list[int]:
+        """The live files with a value of this column that is staged, by their places: one column is read, no more."""
+        self.load("matches", column, where=f"{column} IN (SELECT {column} FROM staged)")
+        return [int(file) for (file,) in self.run("SELECT DISTINCT file FROM matches ORDER BY file")]
+
+    def load(self, name: str, columns: str, *, where: str = "true", only: Sequence[int] | None = None) -> None:
+        """Adds rows of (columns, file, position) that meet the condition to a table; those of staged files to `staged`,
+        those of live files to any other.
+
+        `file` is the place in the list of files, `position` the row in the file, both from 0. `only` has the places of
+        the files that are worth a look.
         """
-        chosen = [number for number, file in enumerate(self.files[side]) if only is None or only(file.partition)]
+        side: Side = "staged" if name == "staged" else "live"
+        chosen = list(range(len(self.files[side]))) if only is None else list(only)
         self._database.register("no_rows", _no_rows(self.table))
         query = f"SELECT {columns}, (?::BIGINT[])[file_index::BIGINT + 1] AS file, file_row_number::BIGINT AS position"
         paths = [glob.escape(self.files[side][number].path) for number in chosen]
         source, parameters = (
             ("read_parquet(?, hive_partitioning = false)", [chosen, paths]) if paths else ("no_rows", [[]])
         )
-        self.run(f"CREATE TABLE IF NOT EXISTS {side} AS {query} FROM no_rows", [[]])
-        self.run(f"INSERT INTO {side} {query} FROM {source} WHERE {where}", parameters)
+        self.run(f"CREATE TABLE IF NOT EXISTS {name} AS {query} FROM no_rows", [[]])
+        self.run(f"INSERT INTO {name} {query} FROM {source} WHERE {where}", parameters)
 
     def run(self, statement: str, parameters: Sequence[Any] = ()) -> list[tuple[Any, ...]]:
         """Runs one statement and returns its rows."""

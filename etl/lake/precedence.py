@@ -44,12 +44,11 @@ def decide_rollouts(lookup: Lookup, conversations: Mapping[str, Set[str]]) -> Ro
     )
     lookup.load("staged", _KEYS)
     # An id is looked up in all partitions: a row of an unknown day may have become dated.
-    lookup.load("live", _KEYS, where="rollout_id IN (SELECT rollout_id FROM staged)")
+    same_id = "rollout_id IN (SELECT rollout_id FROM staged)"
+    lookup.load("live", _KEYS, where=same_id, only=lookup.with_matches("rollout_id"))
     if whole:
-        other_id = "rollout_id NOT IN (SELECT rollout_id FROM staged)"
-        lookup.load(
-            "live", _KEYS, where=f"{_WHOLE} AND {other_id}", only=lambda partition: partition["source"] in conversations
-        )
+        of_sources = lookup.in_partitions(lambda partition: partition["source"] in conversations)
+        lookup.load("live", _KEYS, where=f"{_WHOLE} AND NOT ({same_id})", only=of_sources)
     _contest(lookup)
     _drop_losers(lookup)
     [(removed,)] = lookup.run("SELECT count(*) FROM live WHERE rollout_id NOT IN (SELECT rollout_id FROM staged)")

@@ -18,7 +18,12 @@ def decide_events(lookup: Lookup) -> int:
     lookup.load("staged", f"{keys}, source_uri, source_offset")
     staged = {tuple(sorted(file.partition.items())) for file in lookup.files["staged"]}
     same = "record_key IN (SELECT record_key FROM staged)"
-    lookup.load("live", keys, where=same, only=lambda partition: tuple(sorted(partition.items())) in staged)
+    lookup.load(
+        "live",
+        keys,
+        where=same,
+        only=lookup.in_partitions(lambda partition: tuple(sorted(partition.items())) in staged),
+    )
     lookup.run(
         """
         INSERT INTO dropped SELECT 'staged', file, position FROM (
@@ -40,7 +45,9 @@ def decide_rejects(lookup: Lookup, files: Set[tuple[str, str]]) -> None:
     lookup.load("staged", "reject_id, source_uri")
     sources = {source for source, _ in pairs}
     of_files = "(source::VARCHAR, source_uri) IN (SELECT source, uri FROM files)"
-    lookup.load("live", "reject_id", where=of_files, only=lambda partition: partition["source"] in sources)
+    lookup.load(
+        "live", "reject_id", where=of_files, only=lookup.in_partitions(lambda partition: partition["source"] in sources)
+    )
     lookup.run("INSERT INTO dropped SELECT 'live', file, position FROM live")
     lookup.run(
         """
@@ -56,7 +63,9 @@ def decide_sources(lookup: Lookup) -> None:
     lookup.load("staged", "source::VARCHAR AS source, uri")
     sources = {file.partition["source"] for file in lookup.files["staged"]}
     staged = "(source::VARCHAR, uri) IN (SELECT source, uri FROM staged)"
-    lookup.load("live", "uri", where=staged, only=lambda partition: partition["source"] in sources)
+    lookup.load(
+        "live", "uri", where=staged, only=lookup.in_partitions(lambda partition: partition["source"] in sources)
+    )
     lookup.run("INSERT INTO dropped SELECT 'live', file, position FROM live")
     lookup.run(
         """
