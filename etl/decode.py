@@ -21,6 +21,9 @@ MAX_DEPTH = 400
 MORE_TEXT = "more text after the value"
 """What JsonError says where a whole value was decoded; its `position` is then where the rest begins."""
 
+TOO_DEEP = "nested deeper than"
+"""How JsonError begins where a value is nested too deep."""
+
 DUPLICATES = "duplicate_keys"
 """Key under which an object keeps the earlier values of a key that occurs twice (the last one wins, as in every
 reader).
@@ -54,16 +57,16 @@ class JsonError(ValueError):
         self.complete = complete
 
 
-def decode(raw: bytes) -> Decoded:
-    """The one JSON value in `raw`; JsonError where it is none.
+def decode(raw: bytes, nesting: int = MAX_DEPTH) -> Decoded:
+    """The one JSON value in `raw`; JsonError where it is none, or nested deeper than `nesting` levels.
 
     >>> decode(b'{"n": 18446744073709551617, "f": 1e400}')
     Decoded(value={'n': 18446744073709551617, 'f': '1e400'}, notes=('number_range',), mended=())
     """
     try:
-        return Decoded(_checked(raw))
+        return Decoded(_checked(raw, nesting))
     except (ValueError, RecursionError):
-        return _exact(raw)
+        return _exact(raw, nesting)
 
 
 class RecordDecoder:
@@ -71,40 +74,40 @@ class RecordDecoder:
     decoded once and shared, so whoever gets a record must not change what lies in it.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, nesting: int = MAX_DEPTH) -> None:
+        self._nesting = nesting
         self._recent: dict[str, list[tuple[bytes, Any]]] = {}
 
     def decode(self, raw: bytes) -> Decoded:
         """As the function, faster."""
         if raw[:1] != b"{" or len(raw) < _SHARED_LEAST:
-            return decode(raw)
+            return decode(raw, self._nesting)
         try:
             members = _members.decode(raw)
             value = {name: self._member(name, bytes(text)) for name, text in members.items()}
         except (ValueError, RecursionError):
-            return decode(raw)
-        # What is left of the text when its members are taken away must be exactly their names: else a name occurs
-        # twice.
-        left = len(raw.rstrip()) - sum(map(len, map(bytes, members.values()))) - sum(map(len, members))
+            return decode(raw, self._nesting)
+        # What is left of the text when its members are taken away must be exactly their names, else one occurs twice.
         count = len(members)
+        left = len(raw.rstrip()) - sum(map(len, members)) - sum(memoryview(text).nbytes for text in members.values())
         if left in (4 * count + 1, 6 * count):
             return Decoded(value)
-        return decode(raw)
+        return decode(raw, self._nesting)
 
     def _member(self, name: str, text: bytes) -> Any:
         if len(text) < _SHARED_LEAST or len(text) > _SHARED_MOST:
-            return _checked(text)
+            return _checked(text, self._nesting - 1)
         recent = self._recent.setdefault(name, [])
         for known, value in recent:
             if known == text:
                 return value
-        value = _checked(text)
+        value = _checked(text, self._nesting - 1)
         recent.insert(0, (text, value))
         del recent[_SHARED_COUNT:]
         return value
 
 
-def _checked(text: bytes) -> Any:
+def _checked(text: bytes, nesting: int) -> Any:
     """A value whose text has neither duplicate keys nor too deep a nesting; ValueError sends it to the exact decoder.
 
     A key that is lost takes its two quotes with it: what the value encodes to has as many quotes as the text, or else
@@ -114,15 +117,15 @@ def _checked(text: bytes) -> Any:
     if type(value) is dict or type(value) is list:
         if _encode(value).count(b'"') != text.count(b'"'):
             raise ValueError
-        if text.count(b"{") + text.count(b"[") > MAX_DEPTH and _depth(value) > MAX_DEPTH:
+        if text.count(b"{") + text.count(b"[") > nesting and _depth(value, nesting) > nesting:
             raise ValueError
     return value
 
 
-def _depth(value: Any) -> int:
-    """How deep a decoded value is nested, counted up to MAX_DEPTH + 1."""
+def _depth(value: Any, most: int) -> int:
+    """How deep a decoded value is nested, counted up to `most` + 1."""
     level, depth = [value], 0
-    while level and depth <= MAX_DEPTH:
+    while level and depth <= most:
         level = [
             x
             for item in level
@@ -191,7 +194,7 @@ def escapes(text: str) -> str:
     return _SURROGATE.sub(lambda match: f"\\u{ord(match.group()):04x}", shown)
 
 
-def _exact(raw: bytes) -> Decoded:
+def _exact(raw: bytes, nesting: int) -> Decoded:
     notes = _Notes()
     text = raw.decode("utf-8", "surrogateescape")
     decoder = json.JSONDecoder(
@@ -205,11 +208,11 @@ def _exact(raw: bytes) -> Decoded:
         complete = bool(text[error.pos :].strip()) and not error.msg.startswith("Unterminated string")
         raise JsonError(error.msg.removesuffix(" starting at"), position, complete) from None
     except RecursionError:
-        raise JsonError(f"nested deeper than {MAX_DEPTH} levels", 0, True) from None
+        raise JsonError(f"{TOO_DEEP} {nesting} levels", 0, True) from None
     if text[end:].strip(" \t\r\n"):
         raise JsonError(MORE_TEXT, len(text[:end].encode("utf-8", "surrogateescape")), True)
-    if isinstance(value, (dict, list)) and _depth(value) > MAX_DEPTH:
-        raise JsonError(f"nested deeper than {MAX_DEPTH} levels", 0, True)
+    if isinstance(value, (dict, list)) and _depth(value, nesting) > nesting:
+        raise JsonError(f"{TOO_DEEP} {nesting} levels", 0, True)
     value = _mend(value, notes)
     return Decoded(value, tuple(sorted(notes.seen)), tuple(notes.mended))
 

@@ -14,7 +14,7 @@ from typing import NamedTuple, TypeAlias
 import msgspec
 
 from etl.conversation import Record
-from etl.decode import MORE_TEXT, JsonError, RecordDecoder, decode
+from etl.decode import MAX_DEPTH, MORE_TEXT, TOO_DEEP, JsonError, RecordDecoder, decode
 
 BOM = b"\xef\xbb\xbf"
 _SPACE = b" \t\r\n\x00"
@@ -25,6 +25,9 @@ _NEXT_VALUE = re.compile(rb"\n[{\[]")
 
 class Limits(NamedTuple):
     """What a record may cost."""
+
+    nesting: int = MAX_DEPTH
+    """Deepest nesting of a record; deeper ones are rejected, since every later reader recurses too."""
 
     record_bytes: int = 256 << 20
     """Longest record; longer ones are rejected unread."""
@@ -139,7 +142,7 @@ def _is_value(line: bytes) -> bool:
 
 
 def _lines(source: _Input, limits: Limits) -> Iterator[Framed]:
-    decoder = RecordDecoder()
+    decoder = RecordDecoder(limits.nesting)
     line, offset = source.line, source.offset
     pending: list[bytes] = [source.data[source.at :]]
     size = len(pending[0])
@@ -147,14 +150,16 @@ def _lines(source: _Input, limits: Limits) -> Iterator[Framed]:
     while True:
         if b"\n" in pending[-1]:
             text = b"".join(pending) if len(pending) > 1 else pending[0]
+            pending.clear()
             *whole, rest = text.split(b"\n")
+            del text
             for raw in whole:
                 length = len(raw) + 1
                 if length > 1:
                     if length > limits.record_bytes:
                         yield _too_long(raw[:1024], line, offset, length - 1, limits)
                     else:
-                        yield from _line(raw, line, offset, False, decoder)
+                        yield from _line(raw, line, offset, False, decoder, limits)
                 line += 1
                 offset += length
             pending, size = [rest], len(rest)
@@ -167,7 +172,7 @@ def _lines(source: _Input, limits: Limits) -> Iterator[Framed]:
     if len(rest) > limits.record_bytes:
         yield _too_long(rest[:1024], line, offset, len(rest), limits)
     elif rest:
-        yield from _line(rest, line, offset, True, decoder)
+        yield from _line(rest, line, offset, True, decoder, limits)
 
 
 def _too_long(head: bytes, line: int, offset: int, length: int, limits: Limits) -> Broken:
@@ -175,47 +180,46 @@ def _too_long(head: bytes, line: int, offset: int, length: int, limits: Limits) 
     return Broken("too_long", message, head, line, offset, length=length)
 
 
-def _line(raw: bytes, line: int, offset: int, last: bool, decoder: RecordDecoder) -> Iterator[Framed]:
+def _line(raw: bytes, line: int, offset: int, last: bool, decoder: RecordDecoder, limits: Limits) -> Iterator[Framed]:
     """The record of one line, or what can be found again in a line that is not exactly one record."""
     try:
         decoded = decoder.decode(raw)
-    except JsonError as error:
-        yield from _recovered(raw, line, offset, last, error)
+    except JsonError:
+        yield from _recovered(raw, line, offset, last, limits)
         return
     yield Record(decoded.value, raw.strip(_SPACE) if raw[-1:] in (b"\r", b" ") else raw, line, offset, *decoded[1:])
 
 
-def _recovered(raw: bytes, line: int, offset: int, last: bool, error: JsonError) -> Iterator[Framed]:
+def _recovered(raw: bytes, line: int, offset: int, last: bool, limits: Limits) -> Iterator[Framed]:
     """Padding stripped, glued records parted, a cut-off record told from the one that follows it on the same line."""
-    text = raw.lstrip(_SPACE)
-    offset += len(raw) - len(text)
-    text = text.rstrip(_SPACE)
-    if not text:
-        return
-    while text:
-        try:
-            decoded = decode(text)
-        except JsonError as failure:
-            error = failure
-        else:
-            yield Record(decoded.value, text, line, offset, *decoded[1:])
-            return
-        if _glued(error):
-            head = text[: error.position]
-            decoded = decode(head)
-            if isinstance(decoded.value, (dict, list)):
-                yield Record(decoded.value, head, line, offset, *decoded[1:])
-                gap = len(text[error.position :]) - len(text[error.position :].lstrip(_SPACE))
-                text = text[error.position + gap :]
-                offset += error.position + gap
+    text = raw.strip(_SPACE)
+    source = _Input(iter(()))
+    source.data, source.base = text, offset + raw.find(text)
+    while source.at < len(source.data):
+        place = source.offset
+        end = _end_of_value(source, limits)
+        if end is not None:
+            piece = source.data[source.at : end]
+            try:
+                decoded = decode(piece, limits.nesting)
+            except JsonError:
+                decoded = None
+            if decoded is not None and (isinstance(decoded.value, (dict, list)) or piece == text):
+                yield Record(decoded.value, piece, line, place, *decoded[1:])
+                source.at = end
+                _pass_space(source, b"")
                 continue
-        start = _restart(text, error)
+        text = source.data[source.at :]
+        try:
+            decode(text, limits.nesting)
+        except JsonError as error:
+            failure = error
+        start = _restart(text, failure)
         if start <= 0:
-            break
-        yield _broken(text[:start], line, offset, False, error)
-        text, offset = text[start:], offset + start
-    if text:
-        yield _broken(text, line, offset, last, error)
+            yield _broken(text, line, place, last, failure)
+            return
+        yield _broken(text[:start], line, place, False, failure)
+        source.at += start
 
 
 def _restart(text: bytes, error: JsonError) -> int:
@@ -255,7 +259,7 @@ def _broken(raw: bytes, line: int, offset: int, tail: bool, error: JsonError) ->
             offset,
             tail=True,
         )
-    if str(error).startswith("nested deeper"):
+    if str(error).startswith(TOO_DEEP):
         return Broken("too_deep", f"{error}; flatten it to read it", raw, line, offset)
     return Broken("not_json", f"not a JSON record (byte {offset + error.position}: {error})", raw, line, offset)
 
@@ -322,14 +326,14 @@ def _small_array(source: _Input, limits: Limits) -> Iterator[Framed]:
         source.skip(source.data.index(raw[:1], source.at) if raw[:1] not in _SPACE else source.at)
         line, offset = source.line, source.offset
         source.skip(source.at + len(raw))
-        yield from _element(raw, line, offset)
+        yield from _element(raw, line, offset, limits)
     source.skip(len(source.data))
 
 
-def _element(raw: bytes, line: int, offset: int) -> Iterator[Framed]:
+def _element(raw: bytes, line: int, offset: int, limits: Limits) -> Iterator[Framed]:
     text = raw.strip(_SPACE)
     try:
-        decoded = decode(text)
+        decoded = decode(text, limits.nesting)
     except JsonError as error:
         yield _broken(text, line, offset, False, error)
         return
@@ -343,7 +347,7 @@ def _value(source: _Input, limits: Limits, in_array: bool) -> Iterator[Framed]:
     if end is not None:
         raw = source.data[source.at : end]
         try:
-            decoded = decode(raw)
+            decoded = decode(raw, limits.nesting)
         except JsonError as error:
             if in_array:
                 source.skip(end)
