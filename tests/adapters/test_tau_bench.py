@@ -16,7 +16,7 @@ from tests.lakes import NOW, rows
 
 TAU = adapters()["tau_bench"]
 POLICY = {"role": "system", "content": "# Desk policy"}
-CALL = {
+CALL: dict[str, Any] = {
     "role": "assistant",
     "content": None,
     "tool_calls": [{"id": "c", "type": "function", "function": {"name": "look", "arguments": "{}"}}],

@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import json
+from pathlib import Path
 
 import pytest
 
+from etl import ingest
 from etl.framing import LIMITS, Broken
 from tests.contract.harness import Reading, SampleLog, check_row, read, sample_logs
 from tests.contract.junk import values
+from tests.lakes import NOW, rows, said
 
 CUTS = 150
 """Places at which each sample is cut, evenly spread."""
@@ -63,6 +66,24 @@ def test_one_torn_line_in_the_middle(sample: SampleLog) -> None:
         torn = _read_lines([*lines[:middle], _tear(lines[middle], place), *lines[middle + 1 :]], sample)
         assert torn.rejects.total() == without.rejects.total() + 1, f"torn at {place}: {torn.rejects}"
         assert torn.said() == without.said(), f"torn at {place}"
+
+
+@pytest.mark.parametrize("share", [0.4, 0.9])
+@pytest.mark.parametrize("sample", [s for s in sample_logs() if s.path.suffix in (".gz", ".zst")], ids=lambda s: s.name)
+def test_a_compressed_file_cut_short_is_named_and_not_done(sample: SampleLog, share: float, tmp_path: Path) -> None:
+    data = sample.path.read_bytes()
+    log = tmp_path / sample.path.name
+    log.write_bytes(data[: int(len(data) * share)])
+    report = ingest([log], lake=tmp_path / "lake", now=NOW, format=sample.adapter.name, strict=True)
+    (file,) = rows(tmp_path / "lake", "sources")
+    assert (file["state"], [result.uri for result in report.failed()]) == ("failed", [str(log)])
+    assert "truncated" in file["error"] or "broken" in file["error"]
+    assert file["records_in"] == file["records_used"] + file["rejects"]
+    log.write_bytes(data)
+    ingest([log], lake=tmp_path / "lake", now=NOW, strict=True)
+    ingest([sample.path], lake=tmp_path / "whole", now=NOW, strict=True)
+    assert said(tmp_path / "lake") == said(tmp_path / "whole")
+    assert rows(tmp_path / "lake", "rejects") == []
 
 
 def _read_lines(lines: list[bytes], sample: SampleLog) -> Reading:
