@@ -49,7 +49,7 @@ def test_names_survive_in_duckdb(named: Lake, from_folders: bool) -> None:
     files = [glob_escape(file.path) for file in named.live("rollouts")]
     hive = "hive_partitioning = true, hive_types = {'source': VARCHAR, 'day': VARCHAR}"
     how = hive if from_folders else "hive_partitioning = false"
-    rows = duckdb.sql(f"SELECT source, conversation_id FROM read_parquet($1, {how})", params=[files]).fetchall()
+    rows = duckdb.execute(f"SELECT source, conversation_id FROM read_parquet($1, {how})", [files]).fetchall()
     assert sorted(rows) == sorted((name, name) for name in NAMES)
 
 
