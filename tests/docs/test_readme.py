@@ -41,6 +41,7 @@ def newcomer(tmp_path_factory):
     """A folder in which the commands of the README were typed, top to bottom, and what each did."""
     home = tmp_path_factory.mktemp("newcomer")
     shutil.copytree(REPO / "sample_logs" / "openai_messages", home / "my-logs")
+    shutil.copytree(REPO / "sample_logs" / "otlp", home / "traces")
     with pytest.MonkeyPatch.context() as patch:
         patch.chdir(home)
         patch.delenv("ETL_LAKE", raising=False)
@@ -62,7 +63,7 @@ def _type(line):
 
 def test_every_command_of_the_readme_runs(newcomer):
     _home, done = newcomer
-    assert len(done) >= 9
+    assert len(done) >= 12
     for ran in done:
         assert ran.code == (3 if "# exits 3" in ran.line else 0), ran.line
         assert ran.out

@@ -23,7 +23,7 @@ def _python(path, text):
 
 
 def _set_up(folder):
-    command = [shutil.which("sh"), str(REPO / ".ci" / "venv")]
+    command = [shutil.which("sh") or "sh", str(REPO / ".ci" / "venv")]
     return subprocess.run(command, env={"PATH": str(folder)}, capture_output=True, text=True)
 
 
