@@ -13,6 +13,7 @@ $(ENV): requirements.lock pyproject.toml .ci/venv
 
 demo: $(ENV)  ## Read the sample logs into ./lake, and ask it three questions
 	@$(BIN)/etl demo
+	@echo && echo "The command etl lies in .venv/bin; put it on your path with: . .venv/bin/activate"
 
 test: $(ENV)  ## Every quick test
 	@$(BIN)/python -m pytest -q
