@@ -34,7 +34,7 @@ BOM = b"\xef\xbb\xbf"
 def frame(blocks: Iterator[bytes], limits: Limits = LIMITS) -> Iterator[Framed]:
     """Every record of a file in order, with line (from 1) and offset (from 0, in the decompressed UTF-8 text).
 
-    Errors of `blocks` (SourceError) pass through after everything before them was given.
+    Where `blocks` end with a SourceError, everything before it is given, the record that it cut as torn; then it is raised.
     """
     source = ByteInput(blocks)
     source.more()
@@ -44,6 +44,8 @@ def frame(blocks: Iterator[bytes], limits: Limits = LIMITS) -> Iterator[Framed]:
         yield from _lines(source, limits)
     else:
         yield from _values(source, limits)
+    if source.failure is not None:
+        raise source.failure
 
 
 def _is_lines(source: ByteInput, limits: Limits) -> bool:

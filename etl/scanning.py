@@ -10,6 +10,7 @@ import msgspec
 
 from etl.conversation import Record
 from etl.decode import MAX_DEPTH, TOO_DEEP, JsonError
+from etl.errors import SourceError
 
 SPACE = b" \t\r\n\x00"
 OPENERS = (b"{", b"[", b'"')
@@ -59,6 +60,8 @@ class ByteInput:
         self.base = 0
         self.line = 1
         self.done = False
+        self.failure: SourceError | None = None
+        """Why the blocks ended early, where they did."""
 
     @property
     def offset(self) -> int:
@@ -70,7 +73,10 @@ class ByteInput:
         self.base += self.at
         self.at = 0
         while not self.done and (gained == 0 or gained < least):
-            block = next(self._blocks, None)
+            try:
+                block = next(self._blocks, None)
+            except SourceError as error:
+                block, self.failure = None, error
             if block is None:
                 self.done = True
                 break
