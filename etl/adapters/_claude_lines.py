@@ -28,7 +28,6 @@ DETACHED = frozenset(
 """Types without a place in the log whose text is kept with the row."""
 QUEUE = "queue-operation"
 WRAPPER = "loglines"
-_OUTPUT_PROGRESS = frozenset({"bash_progress", "powershell_progress"})
 
 
 class Line(msgspec.Struct, gc=False, eq=False):
@@ -218,7 +217,7 @@ def chain_only(value: dict[str, Any]) -> dict[str, Any] | None:
         return None
     kept: dict[str, Any] = {key: value[key] for key in _CHAIN if key in value}
     if isinstance(data, dict):
-        kept["data"] = {"type": data["type"]} if data.get("type") in _OUTPUT_PROGRESS else data
+        kept["data"] = {"type": data.get("type")}
     return kept
 
 

@@ -32,24 +32,10 @@ def copies(sessions: dict[str, list[Line]]) -> Copies:
     """Decide which session owns each line that several of them have."""
     if len(sessions) == 1:
         return Copies(list(sessions), {})
-    holders: dict[str, set[str]] = {}
-    for key, lines in sessions.items():
-        for line in lines:
-            if line.uuid is not None:
-                holders.setdefault(line.uuid, set()).add(key)
-    same: dict[tuple[Any, ...], set[str]] = {}
-    prints: dict[int, tuple[Any, ...]] = {}
-    for key, lines in sessions.items():
-        for line in lines:
-            if line.uuid is not None and len(holders[line.uuid]) > 1:
-                prints[id(line)] = (line.uuid, line.kind, line.at, content_text(line))
-                same.setdefault(prints[id(line)], set()).add(key)
-
-    def is_shared(line: Line) -> bool:
-        return id(line) in prints and len(same[prints[id(line)]]) > 1
+    holders = _holders(sessions)
 
     def rank(key: str) -> tuple[int, int, str]:
-        own = [line.at or 0 for line in sessions[key] if line.uuid is not None and not is_shared(line)]
+        own = [line.at or 0 for line in sessions[key] if line.uuid is not None and id(line) not in holders]
         return (min(own) if own else -1, len(sessions[key]), key)
 
     order = sorted(sessions, key=rank)
@@ -57,11 +43,39 @@ def copies(sessions: dict[str, list[Line]]) -> Copies:
     owner: dict[int, str] = {}
     for key, lines in sessions.items():
         for line in lines:
-            if is_shared(line):
-                first = min(same[prints[id(line)]], key=place.__getitem__)
-                if first != key:
-                    owner[id(line)] = first
+            first = min(holders.get(id(line), (key,)), key=place.__getitem__)
+            if first != key:
+                owner[id(line)] = first
     return Copies(order, owner)
+
+
+def _holders(sessions: dict[str, list[Line]]) -> dict[int, set[str]]:
+    """For each line (by `id`) that other sessions have too: all sessions that have it."""
+    named: dict[tuple[str, str, str | None], list[tuple[str, Line]]] = {}
+    for key, lines in sessions.items():
+        for line in lines:
+            if line.uuid is not None:
+                named.setdefault((line.uuid, line.kind, line.message_id), []).append((key, line))
+    holders: dict[int, set[str]] = {}
+    for group in named.values():
+        if len({key for key, _ in group}) < 2:
+            continue
+        alike: list[tuple[str, int | None, list[tuple[str, Line]]]] = []
+        for key, line in sorted(group, key=lambda held: (-len(content_text(held[1])), held[0])):
+            content = content_text(line)
+            for longest, at, members in alike:
+                # A response may have been copied before it was complete; everything else is copied as it is.
+                begun = line.message_id is not None and content != "" and longest.startswith(content)
+                if begun or (longest == content and at == line.at):
+                    members.append((key, line))
+                    break
+            else:
+                alike.append((content, line.at, [(key, line)]))
+        for _, _, members in alike:
+            keys = {key for key, _ in members}
+            if len(keys) > 1:
+                holders.update((id(line), keys) for _, line in members)
+    return holders
 
 
 def is_global(name: str) -> bool:

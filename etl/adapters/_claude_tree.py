@@ -136,9 +136,11 @@ def _sorted(lines: list[Line], up: dict[int, Line]) -> list[Line]:
             at = times[id(node)]
             before = (at, 0) if before is None or at > before[0] else (before[0], before[1] + 1)
             keys[id(node)] = before
+    # At one time the line comes first whose parent does; what is still equal stands as in its file, if that is one.
+    above = {id(line): keys[id(up[id(line)])] if id(line) in up else (0, 0) for line in lines}
     if one_file:
-        return sorted(lines, key=lambda line: (keys[id(line)], line.place))
-    return sorted(lines, key=lambda line: (keys[id(line)], line.uuid or "", line.uri, line.place))
+        return sorted(lines, key=lambda line: (keys[id(line)], above[id(line)], line.place))
+    return sorted(lines, key=lambda line: (keys[id(line)], above[id(line)], line.uuid or "", line.uri, line.place))
 
 
 def _filled_times(lines: list[Line]) -> dict[int, int]:
