@@ -9,6 +9,7 @@ what is masked is the escaped form itself, whole escapes only: a JSON text stays
 from __future__ import annotations
 
 import bisect
+import json
 import re
 from collections.abc import Iterator
 
@@ -99,10 +100,10 @@ def _run_before(raw: str, position: int) -> int:
 def _meaning(match: re.Match[str]) -> str:
     code = match["code"]
     if code is not None:
-        return chr(int(code, 16)) if "0020" <= code < "007f" else " "
+        return chr(int(code, 16))
     if match["line"]:
         return "\n"
-    return match["mark"] or " "
+    return match["mark"] or ("?" if match["pair"] else " ")
 
 
 def literal_end(raw: str, opening: int, content: int) -> int | None:
@@ -125,15 +126,32 @@ def literal_end(raw: str, opening: int, content: int) -> int | None:
     return None
 
 
+def literal_text(raw: str, opening: int, content: int, end: int) -> str:
+    r"""What the literal at `raw[content:end]` says, in ASCII: decoded as often as its quote is escaped, and once more.
+
+    >>> literal_text(r'{"a": "C:\\new \"x\""}', 6, 7, 20)
+    'C:\\new "x"'
+    """
+    text = raw[content:end]
+    try:
+        for _ in range((content - opening).bit_length()):
+            text = str(json.loads(f'"{text}"', strict=False))
+    except ValueError:
+        return View(raw[content:end]).text
+    return text.encode("ascii", "replace").decode("ascii")
+
+
 def flattened(texts: pl.Series) -> pl.Series:
     """Whole columns as `View.text` would show them, near enough to tell which strings deserve a view."""
     runs = texts.str.replace_all(r"\\+[nr]", "\n").str.replace_all(r"\\+[tbf]", " ")
     runs = runs.str.replace_all(r"""\\+(["'/])""", "${1}")
     coded = runs.str.contains("\\u", literal=True)
-    if coded.any():
-        plain = runs.str.replace_all(r"\\+u", "\\u").str.replace_many(list(_CODES), list(_CODES.values()))
-        runs = plain.str.replace_all(r"\\u[0-9a-fA-F]{4}", " ")
-    return runs
+    if not coded.any():
+        return runs
+    plain = runs.filter(coded).str.replace_all(r"\\+u", "\\u")
+    plain = plain.str.replace_many(list(_CODES), list(_CODES.values()))
+    plain = plain.str.replace_all(r"\\u00[01][0-9a-fA-F]", " ").str.replace_all(r"\\u[0-9a-fA-F]{4}", "?")
+    return runs.scatter(coded.arg_true(), plain)
 
 
 def joined_data(texts: pl.Series) -> bytes:

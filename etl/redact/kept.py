@@ -12,7 +12,6 @@ from __future__ import annotations
 
 import bisect
 import functools
-import itertools
 import re
 from collections.abc import Iterator
 from importlib import metadata
@@ -30,7 +29,11 @@ PACKAGE = "kingfisher-secret-scanner"
 WINDOW = 1 << 16
 """Characters that go to the scanner at once. Its worst cases are quadratic in this, not in the length of a string."""
 
-_RANK = {"low": 1, "medium": 2, "high": 3}
+_RANK = 2
+_COVERED = frozenset(
+    {"betterleaks.generic-credential-uri", "betterleaks.mongodb-connection-string", "betterleaks.curl-auth-user"}
+)
+"""Rules that take a whole URL or login, or a placeholder in one, where a rule of our own takes the password."""
 _HELPER_IS_SECRET = re.compile(r"secret|passphrase|security[-_]token")
 _NO_SECRET = re.compile(r"[-_](?:id|name)(?:\.\d+)?$")
 _HEX = re.compile(r"[0-9a-fA-F]+")
@@ -47,7 +50,7 @@ def _scanner() -> kingfisher_sdk.Scanner:
 
     Compiling takes 3 s once per machine and rule set; the package keeps the result in the user's cache folder (0.3 s then).
     """
-    import kingfisher_sdk  # noqa: PLC0415 (36 MB of native code that commands without redaction need not load)
+    import kingfisher_sdk
 
     return kingfisher_sdk.Scanner(kingfisher_sdk.Rules(), base64=False)
 
@@ -56,31 +59,30 @@ def spans(view: View) -> Iterator[Span]:
     """What the rule set finds in a view, in places of the raw text."""
     for finding in _scanner().scan(view.data):
         name = rule_name(finding.rule_id)
-        if not (finding.visible or _is_secret(finding.rule_id)) or _NO_SECRET.search(finding.rule_id):
+        if finding.rule_id in _COVERED or not _is_secret(finding):
             continue
         start, end = finding.location["start_offset"], finding.location["end_offset"]
         secret = view.text[start:end]
         if '"' in secret or LABEL.search(secret) or (not finding.visible and _HEX.fullmatch(secret)):
             continue
-        yield view.span(start, end, name, _RANK[finding.confidence])
+        yield view.span(start, end, name, _RANK)
 
 
 def suspects(texts: pl.Series) -> set[int]:
     """Which strings of a column may hold something, found by scanning them joined, a window at a time."""
     data = joined_data(texts)
-    ends = list(itertools.accumulate(texts.str.len_chars().to_list(), lambda end, length: end + 1 + length))
-    scan = _scanner().scan
+    nexts = (texts.str.len_chars().cast(pl.Int64) + 1).cum_sum().to_list()
     found: set[int] = set()
     start = 0
     while start < len(data):
-        index = bisect.bisect_right(ends, start + WINDOW) - 1
-        end = ends[index] if index >= 0 and ends[index] > start else ends[index + 1]
-        for finding in scan(data[start:end]):
-            first = start + finding.location["start_offset"]
-            last = start + finding.location["end_offset"]
-            found.update(range(bisect.bisect_left(ends, first), bisect.bisect_left(ends, last) + 1))
-        start = end + 1
-    return {index for index in found if index < len(ends)}
+        index = bisect.bisect_right(nexts, start + WINDOW) - 1
+        stop = nexts[index] if index >= 0 and nexts[index] > start else nexts[index + 1]
+        for finding in _scanner().scan(data[start:stop]):
+            first = bisect.bisect_right(nexts, start + finding.location["start_offset"])
+            last = bisect.bisect_right(nexts, start + finding.location["end_offset"] - 1)
+            found.update(range(first, last + 1))
+        start = stop
+    return {index for index in found if index < len(nexts)}
 
 
 def rule_name(rule_id: str) -> str:
@@ -93,6 +95,8 @@ def rule_name(rule_id: str) -> str:
     return re.sub(r"[^a-z0-9]+", "_", bare.lower()).strip("_")
 
 
-def _is_secret(rule_id: str) -> bool:
-    """True for the rules that only complete a pair, yet are the secret half of it."""
-    return bool(_HELPER_IS_SECRET.search(rule_id))
+def _is_secret(finding: kingfisher_sdk.Finding) -> bool:
+    """False for what only completes a pair and is not the secret half of it, and for the ids of clients and accounts."""
+    if _NO_SECRET.search(finding.rule_id):
+        return False
+    return finding.visible or bool(_HELPER_IS_SECRET.search(finding.rule_id))

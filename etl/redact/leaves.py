@@ -19,19 +19,45 @@ from etl.redact.spans import Masked
 
 KEPT: dict[str, frozenset[str]] = {
     "rollouts": frozenset(
-        "rollout_id task_id group_id origin adapter conversation_id parent_id messages.role messages.tool_calls.id "
-        "messages.tool_calls.type messages.tool_call_id message_info.id steps.call_id steps.actor steps.status "
-        "steps.condition judgments.kind status flags redactions content_hash row_hash schema_version batch_id source "
-        "day".split()
+        [
+            "rollout_id",
+            "task_id",
+            "group_id",
+            "origin",
+            "adapter",
+            "conversation_id",
+            "parent_id",
+            "messages.role",
+            "messages.tool_calls.id",
+            "messages.tool_calls.type",
+            "messages.tool_call_id",
+            "message_info.id",
+            "steps.call_id",
+            "steps.actor",
+            "steps.status",
+            "steps.condition",
+            "judgments.kind",
+            "status",
+            "flags",
+            "redactions",
+            "content_hash",
+            "row_hash",
+            "schema_version",
+            "batch_id",
+            "source",
+            "day",
+        ]
     ),
-    "rejects": frozenset("reject_id source reason adapter batch_id".split()),
-    "sources": frozenset("source sha256 adapter state ignored batch_id".split()),
-    "events": frozenset("source day conversation_key record_key link_key adapter redactions batch_id".split()),
+    "rejects": frozenset(["reject_id", "source", "reason", "adapter", "batch_id"]),
+    "sources": frozenset(["source", "sha256", "adapter", "state", "ignored", "batch_id"]),
+    "events": frozenset(
+        ["source", "day", "conversation_key", "record_key", "link_key", "adapter", "redactions", "batch_id"]
+    ),
 }
 """Columns that stay as they are, by table: identities, hashes, fixed vocabularies, partition keys."""
 
 COPIES: dict[str, frozenset[str]] = {
-    "rollouts": frozenset("prompt final_text steps.arguments steps.error source_uri".split()),
+    "rollouts": frozenset(["prompt", "final_text", "steps.arguments", "steps.error", "source_uri"]),
     "rejects": frozenset(),
     "sources": frozenset(),
     "events": frozenset({"source_uri"}),

@@ -13,12 +13,12 @@ import re
 from collections.abc import Iterator
 
 from etl.redact.credentials import Credential, Place, credential, is_value, looks_random, plausible
-from etl.redact.escapes import View, literal_end
+from etl.redact.escapes import View, literal_end, literal_text
 from etl.redact.spans import LABEL, Span
 
-_STEMS = ("passw", "passphrase", "passcode", "_pass", "-pass", ".pass", "pwd", "secret", "token", "credential", "key")
+_STEMS = ("pass", "pwd", "secret", "token", "credential", "key")
 _NOUN = re.compile(
-    r"(?i)(?:passw(?:or)?d|passphrase|passcode|[_.-]pass|pwd|secret|token|credentials?|key)"
+    r"(?i)(?:passw(?:or)?d|passphrase|passcode|(?<=[_.-])pass|pwd|secret|token|credentials?|key)"
     r"(?:[_-]?(?:[0-9]{1,2}|prod|production|dev|test|staging|live|local|default|value|string))?"
 )
 _LINK = re.compile(
@@ -67,16 +67,11 @@ _NAMES = (
     r"shared|app|application|client|server|session|jwt|hmac)[_. -]?key)"
     r"(?:[_-]?(?:[0-9]{1,2}|prod|production|dev|test|staging|live|local|default|value|string))?"
 )
-_OPENING = r"""(?:\[[ \t\n]*)?(?:[bfruBFRU]{0,2}["'`])?[ \t]*[^\s"'`,;&|<>(){}\[\]\\]{4}"""
 SUSPECT = "|".join(
     (
-        rf"""(?i:{_NAMES})["'`]?\]?[ \t]*(?::[ \t]*[A-Za-z_][A-Za-z0-9_.| \[\]]*)?(?:[!:=]+>?|,)[ \t]*{_OPENING}""",
-        rf"""(?i:{_NAMES})["'`][ \t\n]*,[ \t\n]*["'`]value["'`]""",
-        rf"(?i:{_NAMES})(?: is| was|>)[^\s]|(?i:{_NAMES}) (?:is|was):? {_OPENING}",
-        rf"--[A-Za-z-]*(?i:{_NAMES})[ =]",
-        r"""(?i:authorization)["'`\]]*\s*[:=,]""",
-        r"(?i:bearer) +[A-Za-z0-9+/=_.~-]{16}|(?i:basic) +[A-Za-z0-9+/]{8}",
-        r"""(?i:cookie)["'`]?[ \t]*[:=]|curl\b[^\n]* (?:-u|--user|--proxy-user)""",
+        rf"""(?i:{_NAMES})(?:["'`\]]*[ \t\n]*[:=!,>]| is | was )""",
+        rf"--[A-Za-z-]*(?i:{_NAMES}) ",
+        "(?i:authorization|bearer |basic |cookie)|curl",
     )
 )
 """What a string must match (as a Rust regular expression, on its flattened form) before `spans` can find something."""
@@ -90,7 +85,7 @@ def spans(view: View) -> Iterator[Span]:
     for place in view.places("curl"):
         login = _LOGIN.match(view.text, place)
         if login and is_value(login["value"], "password"):
-            yield view.span(*login.span("value"), "password")
+            yield view.span(*login.span("value"), "password", 3)
 
 
 def _assignments(view: View) -> Iterator[Span]:
@@ -121,12 +116,12 @@ def _quoted_value(view: View, link: re.Match[str], name: str, promise: Credentia
         return None
     if link["next"]:
         promise = promise._replace(strong=False)
-    content = view.raw_at(link.end())
-    end = literal_end(view.raw, view.raw_at(link.end() - 1), content)
+    opening, content = view.raw_at(link.end() - 1), view.raw_at(link.end())
+    end = literal_end(view.raw, opening, content)
     if end is None:
         bare = _BARE.match(view.text, link.end())
         end = view.raw_at(bare.end()) if bare else content
-    shown = View(view.raw[content:end]).text
+    shown = literal_text(view.raw, opening, content, end)
     if LABEL.fullmatch(shown) or shown.lstrip()[:1] in (",", "]", "}", ":"):
         return None
     if not plausible(shown[:512], name.strip("-._$:"), promise, "quoted"):
@@ -168,12 +163,12 @@ def _headers(view: View) -> Iterator[Span]:
         value = match["value"].rstrip(".:")
         named = bool(match["scheme"]) and plausible(value, "token", Credential("token", True), "quoted")
         if named or looks_random(value):
-            yield view.span(match.start("value"), match.start("value") + len(value), "authorization")
+            yield view.span(match.start("value"), match.start("value") + len(value), "authorization", 3)
     for scheme, form, holds in (("bearer ", _BEARER, looks_random), ("basic ", _BASIC, _is_login)):
         for place in view.places(scheme):
             match = form.match(view.text, place)
             if match and holds(match["value"].rstrip(".")):
-                yield view.span(*match.span("value"), "authorization")
+                yield view.span(*match.span("value"), "authorization", 3)
 
 
 def _is_login(value: str) -> bool:

@@ -7,6 +7,7 @@ works on a `View`, starts from literals that are cheap to find, and offers spans
 
 from __future__ import annotations
 
+import itertools
 import re
 from collections.abc import Iterator
 from typing import NamedTuple
@@ -26,16 +27,18 @@ class Service(NamedTuple):
     rule: str
     prefix: str
     body: str
+    sign: str = "[A-Za-z0-9]{2}"
+    """What follows at least, as the sifting of whole columns may ask for it."""
 
 
 _SERVICES = (
-    Service("anthropic_key", "sk-ant-", r"[A-Za-z0-9_-]{12,}"),
-    Service("openai_key", "sk-proj-", r"[A-Za-z0-9_-]{12,}"),
-    Service("openai_key", "sk-svcacct-", r"[A-Za-z0-9_-]{12,}"),
-    Service("openai_key", "sk-admin-", r"[A-Za-z0-9_-]{12,}"),
+    Service("anthropic_key", "sk-", r"ant-[A-Za-z0-9_-]{12,}"),
+    Service("openai_key", "sk-", r"proj-[A-Za-z0-9_-]{12,}"),
+    Service("openai_key", "sk-", r"svcacct-[A-Za-z0-9_-]{12,}"),
+    Service("openai_key", "sk-", r"admin-[A-Za-z0-9_-]{12,}"),
     Service("openai_key", "sk-", r"[A-Za-z0-9]{20,}"),
-    Service("openrouter_key", "sk-or-", r"[A-Za-z0-9_-]{12,}"),
-    Service("langfuse_secret", "sk-lf-", r"[A-Za-z0-9-]{12,}"),
+    Service("openrouter_key", "sk-", r"or-[A-Za-z0-9_-]{12,}"),
+    Service("langfuse_secret", "sk-", r"lf-[A-Za-z0-9-]{12,}"),
     Service("aws_access_key", "AKIA", r"[A-Z0-9]{16}(?![A-Za-z0-9])"),
     Service("aws_access_key", "ASIA", r"[A-Z0-9]{16}(?![A-Za-z0-9])"),
     Service("github_token", "ghp_", r"[A-Za-z0-9]{16,}"),
@@ -47,10 +50,10 @@ _SERVICES = (
     Service("gitlab_token", "glpat-", r"[A-Za-z0-9_.-]{12,}"),
     Service("gitlab_token", "gldt-", r"[A-Za-z0-9_.-]{12,}"),
     Service("gitlab_token", "glrt-", r"[A-Za-z0-9_.-]{12,}"),
-    Service("slack_token", "xox", r"[abceoprs](?:\.xox[a-z])?-[A-Za-z0-9-]{10,}"),
+    Service("slack_token", "xox", r"[abceoprs](?:\.xox[a-z])?-[A-Za-z0-9-]{10,}", "[a-z][.-]"),
     Service("slack_token", "xapp-", r"[A-Za-z0-9-]{12,}"),
     Service("slack_webhook", "hooks.slack.com/", r"(?:services|workflows|triggers)/[A-Za-z0-9/_]{20,}"),
-    Service("discord_webhook", "/api/webhooks/", r"[0-9]{15,20}/[A-Za-z0-9_-]{20,}"),
+    Service("discord_webhook", "/webhooks/", r"[0-9]{15,20}/[A-Za-z0-9_-]{20,}"),
     Service("google_key", "AIza", r"[A-Za-z0-9_-]{30,}"),
     Service("google_key", "ya29.", r"[A-Za-z0-9_-]{16,}"),
     Service("google_key", "GOCSPX-", r"[A-Za-z0-9_-]{16,}"),
@@ -66,12 +69,18 @@ _SERVICES = (
     Service("langsmith_key", "lsv2_", r"(?:pt|sk)_[A-Za-z0-9_]{20,}"),
     Service("nvidia_key", "nvapi-", r"[A-Za-z0-9_-]{20,}"),
     Service("perplexity_key", "pplx-", r"[A-Za-z0-9]{20,}"),
-    Service("jwt", "eyJ", r"[A-Za-z0-9_-]{8,}\.eyJ[A-Za-z0-9_-]{8,}(?:\.[A-Za-z0-9_-]*)?"),
+    Service("jwt", "eyJ", r"[A-Za-z0-9_-]{8,}\.eyJ[A-Za-z0-9_-]{8,}(?:\.[A-Za-z0-9_-]*)?", r"[A-Za-z0-9_-]+\.eyJ"),
 )
-_BODIES = {service: re.compile(service.body) for service in _SERVICES}
-_ADDRESSES = ("hooks.slack.com/", "/api/webhooks/")
+_BY_PREFIX = {
+    prefix: [(service.rule, re.compile(service.body)) for service in group]
+    for prefix, group in itertools.groupby(_SERVICES, lambda service: service.prefix)
+}
+_ADDRESSES = ("hooks.slack.com/", "/webhooks/")
 """Prefixes that only lead to the secret and are no part of it."""
-_MADE_UP = re.compile(r"(?i)x{5}|\.{3}|your")
+_INNER = ("k_live_", "k_test_")
+"""Prefixes that come after a first letter (`sk_live_`, `rk_test_`)."""
+_BY_CHANCE = re.compile(r"[0-9]|[a-z][A-Z].*[a-z][A-Z].*[a-z][A-Z]")
+_PLACEHOLDER = re.compile(r"(?i)x{5}|\.{3}|your")
 
 _USERINFO = re.compile(
     r"""(?P<user>[^\s/?#"'`<>@:\\]{0,128})(?::(?P<password>[^\s/?#"'`<>\\]{1,256}))?@(?=[A-Za-z0-9\[._-])"""
@@ -89,10 +98,8 @@ _BETWEEN_QUOTES = re.compile(r"""[^"']+""")
 SUSPECT = "|".join(
     (
         named.SUSPECT,
-        r"://[^ \t\n/?#\"'`<>@:\\]*(?::[^ \t\n/?#\"'`<>\\]+)?@[A-Za-z0-9\[._-]",
-        r"(?i:[?&;](?:amp;)?(?:[a-z-]*sig|[a-z-]*signature|[a-z_-]*key)|\bsignature)=[A-Za-z0-9%+/=_-]{16}",
-        "PRIVATE KEY",
-        *(re.escape(service.prefix) + re.sub(r"\(\?![^)]*\)", "", service.body) for service in _SERVICES),
+        r"://[!-~]*@|(?i:sig|signature|key)=|PRIVATE KEY",
+        *(re.escape(service.prefix) + service.sign for service in _SERVICES),
     )
 )
 """What a string must match (as a Rust regular expression, on its flattened form) before any rule here can find something."""
@@ -108,16 +115,15 @@ def spans(view: View) -> Iterator[Span]:
 
 
 def _services(view: View) -> Iterator[Span]:
-    for service, body in _BODIES.items():
-        for place in view.places(service.prefix, lower=False):
-            before = view.text[place - 1 : place]
-            if before.isalnum() and not service.prefix.startswith(("k_", "/")):
+    for prefix, bodies in _BY_PREFIX.items():
+        for place in view.places(prefix, lower=False):
+            if view.text[place - 1 : place].isalnum() and prefix not in (*_INNER, *_ADDRESSES):
                 continue
-            match = body.match(view.text, place + len(service.prefix))
-            if not match or not any(map(str.isdigit, match.group())) or _MADE_UP.search(match.group()):
-                continue
-            start = match.start() if service.prefix in _ADDRESSES else place - service.prefix.startswith("k_")
-            yield view.span(start, match.end(), service.rule, 2)
+            for rule, body in bodies:
+                match = body.match(view.text, place + len(prefix))
+                if match and _BY_CHANCE.search(match.group()) and not _PLACEHOLDER.search(match.group()):
+                    start = match.start() if prefix in _ADDRESSES else place - (prefix in _INNER)
+                    yield view.span(start, match.end(), rule, 3)
 
 
 def _logins_in_urls(view: View) -> Iterator[Span]:
@@ -128,9 +134,9 @@ def _logins_in_urls(view: View) -> Iterator[Span]:
             continue
         user, password = match["user"], match["password"]
         if "=" not in user and looks_random(user):
-            yield view.span(*match.span("user"), "url_token")
+            yield view.span(*match.span("user"), "url_token", 3)
         if password and not _URL_VARIABLE.fullmatch(password.lower()):
-            yield view.span(*match.span("password"), "url_password")
+            yield view.span(*match.span("password"), "url_password", 3)
 
 
 def _signatures(view: View) -> Iterator[Span]:
@@ -144,7 +150,7 @@ def _signatures(view: View) -> Iterator[Span]:
                 r"(?:[?&;](?:amp;)?[A-Za-z_-]*|(?:^|[^A-Za-z]))\Z", view.text[max(0, place - 24) : place]
             )
             if parameter and (parameter.group()[:1] in ("?", "&", ";") or name == "signature="):
-                yield view.span(*match.span("value"), "url_signature")
+                yield view.span(*match.span("value"), "url_signature", 3)
 
 
 def _private_keys(view: View) -> Iterator[Span]:
