@@ -29,15 +29,17 @@ from etl.scanning import (
 )
 
 BOM = b"\xef\xbb\xbf"
+_LAYOUT_BYTES = 1 << 16
+"""How much of a file its layout is told from (more where its first line is longer), however it arrives."""
 
 
 def frame(blocks: Iterator[bytes], limits: Limits = LIMITS) -> Iterator[Framed]:
     """Every record of a file in order, with line (from 1) and offset (from 0, in the decompressed UTF-8 text).
 
-    Where `blocks` end with a SourceError, everything before it is given, the record that it cut as torn; then it is raised.
+    Where `blocks` end with a SourceError, all before it is given, the record that it cut as torn; then it is raised.
     """
     source = ByteInput(blocks)
-    source.more()
+    source.more(_LAYOUT_BYTES)
     if source.data.startswith(BOM):
         source.at = len(BOM)
     if _is_lines(source, limits):
@@ -55,8 +57,11 @@ def _is_lines(source: ByteInput, limits: Limits) -> bool:
         while start < len(source.data) and source.data[start] in SPACE:
             start += 1
         window = source.data[start:]
-        if b"\n" in window or len(window) > limits.whole_array_bytes or not source.more(len(window)):
+        told = len(window) >= _LAYOUT_BYTES and (b"\n" in window or len(window) > limits.whole_array_bytes)
+        if told or not source.more(max(len(window), _LAYOUT_BYTES)):
             break
+    if b"\n" in window[:_LAYOUT_BYTES]:
+        window = window[:_LAYOUT_BYTES]
     first, lines = window[:1], [line.rstrip(SPACE) for line in window.split(b"\n", 40)[:40]]
     if first == b"[":
         return len(lines) > 1 and _is_value(lines[0]) and any(_is_value(line) for line in lines[1:])
