@@ -96,7 +96,7 @@ def _lent(family: Family, turns: dict[tuple[str, str], Turn]) -> dict[tuple[str,
             continue
         first, last = models[0], models[-1]
         for model in models:
-            made = Turn(tools=turn.tools, dialect=turn.dialect, cut=turn.cut)
+            made = Turn(tools=turn.tools, dialect=turn.dialect, cut=turn.cut, lent=True)
             if model is first:
                 made.inputs = turn.inputs
             if model is last:

@@ -24,6 +24,9 @@ ROLES = {
     "gen_ai.tool.message": "tool",
 }
 CHOICE = "gen_ai.choice"
+_RANKS = {"system": 0, "developer": 0, "user": 1, "assistant": 2, "tool": 3}
+_TURN = {name: _RANKS[role] for name, role in ROLES.items()}
+"""The order of events that a coarse clock gave one time."""
 
 
 def current(reader: Reader) -> Turn | None:
@@ -51,7 +54,7 @@ def events(reader: Reader) -> Turn | None:
     spoken = [log for log in reader.span.events if log.name in ROLES or log.name == CHOICE]
     if not spoken:
         return None
-    spoken.sort(key=lambda log: log.at)
+    spoken.sort(key=lambda log: (log.at, _TURN.get(log.name, 4)))
     history: list[Message] = []
     answers: dict[int, list[Message]] = {}
     for log in spoken:

@@ -101,9 +101,10 @@ def canonical(value: Any) -> str:
 def threads(calls: Iterable[Call]) -> list[Thread]:
     """The threads of one conversation by their first calls; the first is the main one, its branch is empty."""
     ordered = sorted(calls, key=lambda call: (*call.span.at(), call.choice))
-    captured = _Tree([call for call in ordered if call.turn.inputs]).threads()
+    told = [call for call in ordered if call.turn.inputs and not call.turn.lent]
+    captured = _Tree(told).threads()
     made = sorted(
-        [*captured, *_uncaptured([call for call in ordered if not call.turn.inputs])],
+        [*captured, *_uncaptured([call for call in ordered if call.turn.lent or not call.turn.inputs])],
         key=lambda thread: (*thread.calls[0].span.at(), thread.calls[0].choice),
     )
     _name(made)

@@ -28,6 +28,8 @@ class Turn(msgspec.Struct):
     dialect: str = ""
     cut: bool = False
     """True where an attribute was cut off and only its beginning could be read."""
+    lent: bool = False
+    """True where these are the words of the agent around the model and not its own."""
     response_id: str | None = None
     """Where it stands in the response itself and in no attribute of its own."""
     used: set[str] = set()
