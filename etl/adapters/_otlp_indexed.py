@@ -33,16 +33,16 @@ def _definition(item: Any) -> Any:
 
 def openinference(reader: Reader) -> Turn | None:
     """`llm.input_messages.N.message.…` flat, half nested or nested; `llm.prompts`, `llm.choices`; `llm.tools`."""
-    history = _spoken(reader.numbered("llm.input_messages"), "user")
-    answered = _spoken(reader.numbered("llm.output_messages"), "assistant")
+    history = _spoken(reader.listed("llm.input_messages"), "user")
+    answered = _spoken(reader.listed("llm.output_messages"), "assistant")
     several = _several(reader.span.attributes.get("llm.invocation_parameters"))
     answers = choices(answered, several)
     if not history and not answered:
-        history = _texts(reader.numbered("llm.prompts"), "prompt", "user")
-        answers = [[made] for made in _texts(reader.numbered("llm.choices"), "completion", "assistant")]
+        history = _texts(reader.listed("llm.prompts"), "prompt", "user")
+        answers = [[made] for made in _texts(reader.listed("llm.choices"), "completion", "assistant")]
     if not history and not answers:
         return None
-    tools = [_schema(item) for item in reader.numbered("llm.tools")]
+    tools = [_schema(item) for item in reader.listed("llm.tools")]
     given = reader.take("input.value")
     if isinstance(given, dict):
         _complete(history, request(given).history)

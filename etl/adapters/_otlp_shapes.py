@@ -77,7 +77,7 @@ def is_span(value: Any) -> bool:
     context = value.get("context", value.get("spanContext"))
     if isinstance(context, dict) and ("trace_id" in context or "traceId" in context):
         return True
-    named = first(value, _TRACE) is not None and first(value, _ID[:4]) is not None
+    named = first(value, _TRACE) is not None and first(value, _ID) is not None
     if named and (
         first(value, _START) is not None or isinstance(value.get("attributes", value.get("tags")), (list, dict))
     ):

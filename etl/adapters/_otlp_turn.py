@@ -71,11 +71,13 @@ class Reader:
         value = self.take(name)
         return [] if value is None else messages(value, role)
 
-    def numbered(self, prefix: str) -> list[Any]:
-        """What lies under `prefix.N.…` (or under `prefix`, as a list), by number, as nested values."""
+    def listed(self, prefix: str) -> list[Any]:
+        """What lies under `prefix` as a list, else under `prefix.N.…`, as nested values."""
         value = self.take(prefix)
-        if isinstance(value, list):
-            return [nested(item) for item in value]
+        return [nested(item) for item in value] if isinstance(value, list) else self.numbered(prefix)
+
+    def numbered(self, prefix: str) -> list[Any]:
+        """What lies under `prefix.N.…`, by number, as nested values."""
         gathered: dict[str, Any] = {}
         for name, item in self.span.attributes.items():
             if name.startswith(prefix + "."):
