@@ -31,17 +31,11 @@ from etl.adapters._claude_text import (
 from etl.conversation import Message, ToolCall
 from etl.decode import JsonError, decode
 
-SESSION_KEYS = (
-    "cwd",
-    "gitBranch",
-    "version",
-    "userType",
-    "entrypoint",
-    "slug",
-    "sessionKind",
-    "teamName",
-    "permissionMode",
-)
+_SESSION_KEYS = frozenset(
+    {
+        "cwd", "gitBranch", "version", "userType", "entrypoint", "slug", "sessionKind", "teamName", "permissionMode",
+    }
+)  # fmt: skip
 """Keys that every line repeats: a message has one where it differs from that of the message before it."""
 _STRUCTURE = frozenset({"type", "uuid", "parentUuid", "timestamp", "sessionId", "message", "isSidechain", "agentId"})
 
@@ -52,8 +46,10 @@ class Transcript:
     def __init__(self, lines: Iterable[Line]) -> None:
         self.flags: set[str] = set()
         self.responses: list[Response] = []
+        self.began_with: dict[str, Any] = {}
+        """Where, and with which version, the session began: the first value of each of `_SESSION_KEYS`."""
         self._current: dict[str, Any] = {}
-        """The values of `SESSION_KEYS` as the messages so far have them."""
+        """The values of `_SESSION_KEYS` as the messages so far have them."""
         self._items: list[Message | Response] = []
         self._notes: dict[int, list[Any]] = {}
         self._by_id: dict[str, Response] = {}
@@ -231,30 +227,34 @@ class Transcript:
         value = line.value
         left_out = ("parentUuid", "sessionId", "isSidechain", without)
         said = {k: v for k, v in value.items() if k not in left_out and v is not None}
-        note = {k: v for k, v in said.items() if k not in SESSION_KEYS or self._current.get(k) != v}
+        note = {k: v for k, v in said.items() if k not in _SESSION_KEYS or self._current.get(k) != v}
         self._notes.setdefault(len(self._items) - 1, []).append(note)
 
     def _extra(self, line: Line) -> dict[str, Any]:
         """Every key of a line that nothing else holds."""
         extra: dict[str, Any] = {}
-        for key, value in line.value.items():
-            if key in _STRUCTURE or value is None or (key[:2] == "is" and value is False):
+        values, current = line.value, self._current
+        for key, value in values.items():
+            if key in _STRUCTURE or value is None or (value is False and key[:2] == "is"):
                 continue
-            if key in SESSION_KEYS:
-                if self._current.get(key) == value:
+            if key in _SESSION_KEYS:
+                if current.get(key) == value:
                     continue
-                self._current[key] = value
-            if key == "session_id" and value == line.value.get("sessionId"):
-                continue
-            if key not in ("attachment", "content") or line.kind in ("user", "assistant"):
-                extra[key] = value
-        if line.value.get("type") not in ("user", "assistant", "attachment"):
-            extra["type"] = line.value.get("type")
-        message = line.value.get("message")
-        if line.kind == "user" and isinstance(message, dict):
-            more = {k: v for k, v in message.items() if k not in ("role", "content", "type") and v is not None}
-            if more:
-                extra["message"] = more
+                current[key] = value
+                self.began_with.setdefault(key, value)
+            extra[key] = value
+        if line.kind == "attachment":
+            extra.pop("attachment", None)
+        elif line.kind == "user":
+            message = values.get("message")
+            if isinstance(message, dict) and len(message) > 2:
+                more = {k: v for k, v in message.items() if k not in ("role", "content", "type") and v is not None}
+                if more:
+                    extra["message"] = more
+        if extra.get("session_id") == values.get("sessionId"):
+            extra.pop("session_id", None)
+        if values.get("type") not in (line.kind, None):
+            extra["type"] = values["type"]
         if line.dangling:
             extra["parentUuid"] = line.parents[0]
         return extra

@@ -148,10 +148,8 @@ def _weight(found: Tokens) -> tuple[int, int]:
 def _counted(usage: dict[str, Any]) -> dict[str, Any]:
     """What of a usage the message's own numbers do not hold; zeros say nothing."""
     kept = {key: _trimmed(value) for key, value in usage.items() if key not in ("input_tokens", "output_tokens")}
-    return {key: value for key, value in kept.items() if value not in (None, 0, "", [], {})}
+    return {key: value for key, value in kept.items() if value}
 
 
 def _trimmed(value: Any) -> Any:
-    if isinstance(value, dict):
-        return {key: item for key, item in value.items() if item not in (None, 0, "", [], {})}
-    return value
+    return {key: item for key, item in value.items() if item} if isinstance(value, dict) else value

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 from typing import Any, NamedTuple
 
 from etl.adapters._claude_lines import QUEUE, SPEAKERS, Line, canonical, session_lines
-from etl.adapters._claude_messages import SESSION_KEYS, Transcript
+from etl.adapters._claude_messages import Transcript
 from etl.adapters._claude_response import Response
 from etl.adapters._claude_sessions import Launch, copies, is_global, launches, name_threads
 from etl.adapters._claude_text import is_interruption, text_of
@@ -160,7 +160,7 @@ class _Made:
         own = [response for response in self.transcript.responses if not response.inherited and not response.synthetic]
         self.conversation = Conversation(messages, self.records, native_id=identity.key, branch=identity.branch)
         self.conversation.flags = self.flags
-        self.conversation.extra = _first_values(lines)
+        self.conversation.extra = self.transcript.began_with
         self.conversation.usage = self._usage(own)
         self.conversation.agent = HARNESS
         real = [response for response in self.transcript.responses if not response.synthetic]
@@ -215,18 +215,6 @@ class _Made:
                     self.flags.add("incomplete")
                     self.conversation.status = "unknown"
                 return
-
-
-def _first_values(lines: list[Line]) -> dict[str, Any]:
-    """Where and with which version the session began: the first value of each key that every line repeats."""
-    common: dict[str, Any] = {}
-    for line in lines:
-        if len(common) == len(SESSION_KEYS):
-            break
-        for key in SESSION_KEYS:
-            if key not in common and line.value.get(key) is not None:
-                common[key] = line.value[key]
-    return common
 
 
 def _numbers(tokens: Tokens) -> tuple[int | float | None, ...]:

@@ -204,17 +204,26 @@ def echoes(value: Any, text: str, also: tuple[str, ...] = ()) -> Any:
 
     Strings that the text has are left out, and so is what is empty or false. A list stays whole where any of it is new.
     """
-    lines = _NUMBERED.sub("", text) if _NUMBERED.match(text) else text
-    return _beyond(value, (text, lines, *also), 0)
+    if isinstance(value, dict) and isinstance(value.get("file"), dict) and _NUMBERED.match(text):
+        # What was read is numbered line by line in the text, and is not in the copy.
+        also = (*also, "\n".join(_unnumbered(line) for line in text.split("\n")))
+    return _beyond(value, (text, *also), 0)
 
 
-_NUMBERED = re.compile(r"^ *\d+(?:→|\t)", re.MULTILINE)
+_NUMBERED = re.compile(r" *\d+(?:→|\t)")
+
+
+def _unnumbered(line: str) -> str:
+    found = _NUMBERED.match(line)
+    return line[found.end() :] if found else line
+
+
 _SHORT = 24
 _DEEP = 24
 
 
 def _beyond(value: Any, said: tuple[str, ...], depth: int) -> Any:
-    if value is None or value is False or value in ("", [], {}):
+    if value is None or value is False:
         return None
     if isinstance(value, str):
         bare = value.removeprefix("Error: ").strip()
