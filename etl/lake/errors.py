@@ -27,6 +27,7 @@ _ADVICE = {
     errno.EPERM: "permission denied: make the folder writable or choose another lake",
     errno.EROFS: "the file system is read-only: choose another lake",
     errno.ENOTDIR: "a part of the path is a file, not a folder: choose another lake",
+    errno.EEXIST: "a file, not a folder, has that name: choose another lake",
     errno.ENOENT: "a file is gone: `etl verify` says whether the lake is whole",
     errno.EMFILE: "too many open files: raise `ulimit -n`",
 }
