@@ -51,7 +51,7 @@ def fields(adapter: Adapter) -> dict[str, list[Field]]:
     seen: set[str] = set()
     found: dict[str, list[Field]] = {}
     for sample in sample_logs():
-        if sample.adapter is not adapter:
+        if sample.adapter.name != adapter.name:
             continue
         found[sample.name] = []
         for number, value in enumerate(values(sample.name)):

@@ -3,30 +3,18 @@
 from __future__ import annotations
 
 import gzip
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
-import etl.adapters
 from etl import ingest
 from etl.adapter import adapters
 from etl.opening import spooled
 from etl.pipeline import replay
-from tests.lakes import NOW, REPO, rows
+from tests.lakes import NOW, rows
 
-TOY = str(REPO / "tests" / "toy")
+pytestmark = pytest.mark.usefixtures("toy_adapters")
 TEXT = b"guest: Is it late?\ndesk: Not at all.\n\nnobody: boo\n\nguest: Good night.\ndesk: Good night."
-
-
-@pytest.fixture(autouse=True)
-def toy() -> Iterator[None]:
-    """The toy adapters beside the real ones."""
-    etl.adapters.__path__.append(TOY)
-    adapters.cache_clear()
-    yield
-    etl.adapters.__path__.remove(TOY)
-    adapters.cache_clear()
 
 
 def test_records_of_plain_text_compressed(tmp_path: Path) -> None:

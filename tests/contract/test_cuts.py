@@ -13,7 +13,7 @@ from tests.contract.harness import Reading, SampleLog, check_row, read, sample_l
 from tests.contract.junk import values
 from tests.lakes import NOW, rows, said
 
-CUTS = 150
+CUTS = 80
 """Places at which each sample is cut, evenly spread."""
 PLACES = (0.02, 0.2, 0.4, 0.6, 0.8, 0.98)
 """Where in a record it is torn."""

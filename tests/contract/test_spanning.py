@@ -5,19 +5,18 @@ from __future__ import annotations
 import datetime as dt
 import json
 import random
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-import etl.adapters
 from etl import ingest
 from etl.adapter import adapters
 from tests.contract.harness import check_row, read
-from tests.lakes import NOW, REPO, rows, said
+from tests.lakes import NOW, rows, said
 
-TOY = str(REPO / "tests" / "toy")
+pytestmark = pytest.mark.usefixtures("toy_adapters")
 HOTEL: list[dict[str, Any]] = [
     {"thread": "room-7", "n": 0, "at": "2026-03-30T21:00:00Z", "who": "guest", "says": "Is breakfast included?"},
     {"thread": "room-7", "n": 1, "at": "2026-03-30T21:00:05Z", "who": "desk", "says": "Yes, from seven."},
@@ -27,16 +26,6 @@ HOTEL: list[dict[str, Any]] = [
     {"thread": "room-9", "n": 1, "at": "2026-03-31T07:30:00Z", "who": "desk", "says": "Until one o'clock."},
     {"thread": "room-7", "n": 3, "at": "2026-03-31T06:58:09Z", "who": "desk", "says": "At the bar."},
 ]
-
-
-@pytest.fixture(autouse=True)
-def toy() -> Iterator[None]:
-    """The toy adapter beside the real ones: its folder is one more place where adapters lie."""
-    etl.adapters.__path__.append(TOY)
-    adapters.cache_clear()
-    yield
-    etl.adapters.__path__.remove(TOY)
-    adapters.cache_clear()
 
 
 def _night(lake: Path, number: int, *files: Path) -> dict[str, Any]:
