@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable
+from concurrent.futures import Future, ThreadPoolExecutor
 from typing import Any, NamedTuple
 
 import pyarrow as pa
@@ -39,26 +41,46 @@ class Settings(NamedTuple):
 
 
 class Staging:
-    """The staging writers of one worker, opened when a table first gets rows; all of it goes through redaction."""
+    """The staging writers of one worker, opened when a table first gets rows; all of it goes through redaction.
+
+    Redacting and writing happen in a second thread while the next rows are read: at most one table waits. What goes
+    wrong there is raised by the next call.
+    """
 
     def __init__(self, settings: Settings, worker: str) -> None:
         self._settings = settings
         self._worker = worker
         self._redactor = Redactor(settings.redact)
         self._writers: dict[str, StagingWriter] = {}
+        self._thread = ThreadPoolExecutor(1, thread_name_prefix="etl-staging")
+        self._waiting: Future[None] | None = None
 
     def write(self, name: str, table: pa.Table) -> None:
+        """Redact the rows of a table and write them."""
+        self._settle()
+        self._waiting = self._thread.submit(self._write, name, table)
+
+    def close(self) -> list[StagedFile]:
+        """The files written; the writers and the thread end."""
+        try:
+            self._settle()
+            return [file for writer in self._writers.values() for file in writer.close()]
+        finally:
+            self._writers = {}
+            self._thread.shutdown()
+
+    def _settle(self) -> None:
+        waiting, self._waiting = self._waiting, None
+        if waiting is not None:
+            waiting.result()
+
+    def _write(self, name: str, table: pa.Table) -> None:
         redacted = self._redactor.table(name, table)
         if self._settings.dry_run:
             return
         if name not in self._writers:
             self._writers[name] = StagingWriter(self._settings.lake, self._settings.batch_id, name, self._worker)
         self._writers[name].write(redacted)
-
-    def close(self) -> list[StagedFile]:
-        staged = [file for writer in self._writers.values() for file in writer.close()]
-        self._writers = {}
-        return staged
 
 
 class RowBuffer:
@@ -136,7 +158,7 @@ def sources_table(results: Iterable[FileResult], settings: Settings) -> pa.Table
         (
             result.source, result.uri, max(result.size, 0), result.modified_ns // 1_000 or None, result.sha256,
             result.adapter, result.adapter_version, result.state, result.error, result.records_in, result.records_used,
-            result.rows, result.rejects.total(), encode(dict(sorted(result.ignored.items()))) if result.ignored else None,
+            result.rows, result.rejects.total(), _counts(result.ignored),
             settings.batch_id, settings.ingested_at,
         )
         for result in results
@@ -145,3 +167,7 @@ def sources_table(results: Iterable[FileResult], settings: Settings) -> pa.Table
     return pa.Table.from_arrays(
         [column(list(c), field.type) for c, field in zip(columns, schema, strict=True)], schema=schema
     )
+
+
+def _counts(ignored: Counter[str]) -> str | None:
+    return encode(dict(sorted(ignored.items()))) if ignored else None
