@@ -16,7 +16,7 @@ demo: $(ENV)  ## Read the sample logs into ./lake, and ask it three questions
 	@echo && echo "The command etl lies in .venv/bin; put it on your path with: . .venv/bin/activate"
 
 test: $(ENV)  ## Every quick test
-	@$(BIN)/python -m pytest -q
+	@$(BIN)/python -m pytest
 
 check: format lint types drift test  ## What CI runs: format, lint, types, drift of what is derived, tests
 

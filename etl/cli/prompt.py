@@ -32,10 +32,12 @@ _TABLES = """
     GROUP BY ALL ORDER BY ALL
 """
 _WORDS = """
-    SELECT table_name FROM information_schema.tables
-    UNION SELECT column_name FROM information_schema.columns
-    UNION SELECT upper(keyword_name) FROM duckdb_keywords() WHERE keyword_category = 'reserved'
-    UNION SELECT function_name || '(' FROM duckdb_functions() WHERE function_name SIMILAR TO '[a-z][a-z0-9_]+'
+    SELECT word FROM (
+        SELECT 1 AS place, table_name AS word FROM information_schema.tables
+        UNION SELECT 2, column_name FROM information_schema.columns
+        UNION SELECT 3, upper(keyword_name) FROM duckdb_keywords() WHERE keyword_category = 'reserved'
+        UNION SELECT 4, function_name || '(' FROM duckdb_functions() WHERE function_name SIMILAR TO '[a-z][a-z0-9_]+'
+    ) GROUP BY word ORDER BY min(place), word
 """
 
 
@@ -96,8 +98,8 @@ class Prompt:
         return True
 
     def words(self) -> list[str]:
-        """What completion offers: tables and views, their columns, keywords, functions, dot commands."""
-        return sorted({str(row[0]) for row in self._connection.execute(_WORDS).fetchall()} | set(DOT_COMMANDS))
+        """What completion offers, in this order: tables and views, their columns, keywords, functions, dot commands."""
+        return [*(str(word) for (word,) in self._connection.execute(_WORDS).fetchall()), *DOT_COMMANDS]
 
     def _entries(self, text: str) -> Iterator[str]:
         """The dot commands and whole statements of a script; what is left at its end needs no `;`."""
