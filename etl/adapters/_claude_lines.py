@@ -7,6 +7,8 @@ copied to another file or, when a session is resumed under a new id, into anothe
 
 from __future__ import annotations
 
+import re
+from collections import Counter
 from collections.abc import Iterable, Iterator
 from typing import Any
 
@@ -28,6 +30,9 @@ DETACHED = frozenset(
 """Types without a place in the log whose text is kept with the row."""
 QUEUE = "queue-operation"
 WRAPPER = "loglines"
+
+
+_UUID = re.compile(r"[0-9a-fA-F]{8}(?:-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}\Z")
 
 
 class Line(msgspec.Struct, gc=False, eq=False):
@@ -85,26 +90,44 @@ def kind_of(value: dict[str, Any]) -> str:
 def session_lines(events: Iterable[StoredEvent]) -> dict[str, list[Line]]:
     """The lines of each session (conversation key), versions of one line merged."""
     sessions: dict[str, list[Line]] = {}
+    exports: dict[str, list[StoredEvent]] = {}
     for event in events:
-        sessions.setdefault(event.key, []).extend(_lines(event))
+        value = event.record.value
+        if isinstance(value, dict):
+            lines = sessions.setdefault(event.key, [])
+            if isinstance(value.get(WRAPPER), list):
+                exports.setdefault(event.key, []).append(event)
+            else:
+                lines.extend(_lines(event, value))
+    for key, wrapped in exports.items():
+        sessions[key].extend(_exported(wrapped))
     return {key: _merged(lines) for key, lines in sessions.items()}
 
 
-def _lines(event: StoredEvent) -> Iterator[Line]:
-    value = event.record.value
-    if not isinstance(value, dict):
-        return
+def _lines(event: StoredEvent, value: dict[str, Any]) -> Iterator[Line]:
     offset = event.record.offset or 0
-    inside = value.get(WRAPPER)
-    if isinstance(inside, list):
-        for number, item in enumerate(inside):
-            if isinstance(item, dict):
-                yield _line(item, event, (offset, number), instant(item.get("timestamp")).micros)
-        return
     at = event.at if event.at is not None else instant(value.get("timestamp")).micros
     yield _line(value, event, (offset, 0), at)
     if value.get("type") == "progress":
         yield from _nested(value, event, offset, at)
+
+
+def _exported(events: list[StoredEvent]) -> Iterator[Line]:
+    """The lines of a session's exports: those of the longest, and what shorter ones have beyond it."""
+    seen: Counter[str] = Counter()
+    for event in sorted(events, key=lambda event: (-len(event.record.value[WRAPPER]), canonical(event.record.value))):
+        here: Counter[str] = Counter()
+        for number, item in enumerate(event.record.value[WRAPPER]):
+            if not isinstance(item, dict):
+                continue
+            if len(events) > 1:
+                said = canonical(item)
+                here[said] += 1
+                if here[said] <= seen[said]:
+                    continue
+            place = (event.record.offset or 0, number)
+            yield _line(item, event, place, instant(item.get("timestamp")).micros)
+        seen |= here
 
 
 def _line(value: dict[str, Any], event: StoredEvent, place: tuple[int, int], at: int | None) -> Line:
@@ -179,13 +202,20 @@ def _merge(group: list[Line], gone: set[int]) -> None:
 
 
 def _grew(one: Line, other: Line) -> bool:
-    """Whether the second is the first written again, with the same or more content."""
-    return (
-        one.kind == other.kind
-        and one.thread == other.thread
-        and one.message_id == other.message_id
-        and content_text(other).startswith(content_text(one))
-    )
+    """Whether the second is the first written again: with no less content, or as a copy with other things masked."""
+    if one.kind != other.kind or one.thread != other.thread or one.message_id != other.message_id:
+        return False
+    same_place = one.at == other.at and is_global(one.uuid or "")
+    return same_place or content_text(other).startswith(content_text(one))
+
+
+def is_global(name: str) -> bool:
+    """Whether an id is unique by its making, so that it means the same line in every session.
+
+    >>> is_global("7c311c86-7836-4f47-bffc-aa8c3cbf261e"), is_global("u1")
+    (True, False)
+    """
+    return _UUID.match(name) is not None
 
 
 def content_text(line: Line) -> str:

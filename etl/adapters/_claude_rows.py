@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import Any, NamedTuple
 
-from etl.adapters._claude_lines import QUEUE, SPEAKERS, Line, canonical, session_lines
+from etl.adapters._claude_lines import QUEUE, SPEAKERS, Line, canonical, is_global, session_lines
 from etl.adapters._claude_messages import Transcript
 from etl.adapters._claude_response import Response
-from etl.adapters._claude_sessions import Launch, copies, is_global, launches, name_threads
+from etl.adapters._claude_sessions import Launch, copies, launches, name_threads
 from etl.adapters._claude_text import is_interruption, text_of
 from etl.adapters._claude_tree import Path, Thread, ordered, paths
 from etl.conversation import Conversation, Identity, Message, Record, StoredEvent, Tokens

@@ -7,17 +7,15 @@ is earlier, then the shorter, then by id. That is a function of the set of lines
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable
 from typing import Any, NamedTuple
 
 from etl.adapters._blocks import identifier
-from etl.adapters._claude_lines import Line, canonical, content_text
+from etl.adapters._claude_lines import Line, canonical, content_text, is_global
 from etl.adapters._claude_text import content_of, text_of
 from etl.identity import digest
 
 _UNNAMED = "?"
-_UUID = re.compile(r"[0-9a-fA-F]{8}(?:-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}\Z")
 
 
 class Copies(NamedTuple):
@@ -64,9 +62,9 @@ def _holders(sessions: dict[str, list[Line]]) -> dict[int, set[str]]:
         for key, line in sorted(group, key=lambda held: (-len(content_text(held[1])), held[0])):
             content = content_text(line)
             for longest, at, members in alike:
-                # A response may have been copied before it was complete; everything else is copied as it is.
+                # A response may be copied before it is complete; everything else is copied as it is (or masked).
                 begun = line.message_id is not None and content != "" and longest.startswith(content)
-                if begun or (longest == content and at == line.at):
+                if begun or (at == line.at and (longest == content or is_global(line.uuid or ""))):
                     members.append((key, line))
                     break
             else:
@@ -76,15 +74,6 @@ def _holders(sessions: dict[str, list[Line]]) -> dict[int, set[str]]:
             if len(keys) > 1:
                 holders.update((id(line), keys) for _, line in members)
     return holders
-
-
-def is_global(name: str) -> bool:
-    """Whether an id is unique by its making, so that it means the same line in every session.
-
-    >>> is_global("7c311c86-7836-4f47-bffc-aa8c3cbf261e"), is_global("u1")
-    (True, False)
-    """
-    return _UUID.match(name) is not None
 
 
 class Launch(NamedTuple):

@@ -71,6 +71,15 @@ def test_lines_that_only_share_an_id_stay_apart() -> None:
     assert said(row) == [("user", "One."), ("user", "Another.")]
 
 
+def test_a_copy_in_which_something_was_masked_is_the_same_line() -> None:
+    session = Session()
+    session.user("The key is abc-123.")["uuid"] = "7c311c86-7836-4f47-bffc-aa8c3cbf2601"
+    masked = {**session.lines[0], "message": {"role": "user", "content": "The key is REDACTED."}}
+    for files in ([session.lines, [masked]], [[masked], session.lines]):
+        (row,) = rows(*files)
+        assert len(row["messages"]) == 1
+
+
 @pytest.mark.parametrize(
     ("line", "expected"),
     [
@@ -319,6 +328,17 @@ def test_sessions_without_ids_are_put_in_order_by_their_file() -> None:
     assert wrapped["conversation_id"] == plain["conversation_id"]
     (longer,) = rows([*lines, {"type": "user", "message": {"role": "user", "content": "More."}}])
     assert longer["rollout_id"] == plain["rollout_id"]
+
+
+def test_an_export_that_has_grown_is_the_same_session() -> None:
+    lines = [
+        {"type": "user", "timestamp": f"2026-02-03T10:00:0{number}Z", "message": {"role": "user", "content": words}}
+        for number, words in enumerate(["Yes.", "Yes.", "No."])
+    ]
+    lines[1]["timestamp"] = lines[0]["timestamp"]
+    for files in ([lines[:2], lines], [lines, lines[:2]]):
+        (row,) = rows([{"loglines": files[0]}], [{"loglines": files[1]}])
+        assert [words for _, words in said(row)] == ["Yes.", "Yes.", "No."]
 
 
 def test_every_line_is_accounted_for() -> None:
