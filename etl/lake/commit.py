@@ -11,7 +11,7 @@ from typing import NamedTuple, TypeVar
 from etl.errors import ConflictError, LakeError
 from etl.lake.batch import Batch, Claim
 from etl.lake.errors import LIBRARY_ERRORS, file_is_gone, lake_error
-from etl.lake.log import NewFile, Snapshot, commit, snapshot
+from etl.lake.log import NewFile, Snapshot, UncertainError, commit, snapshot
 from etl.lake.lookup import Lookup
 from etl.lake.partition import folder_of
 from etl.lake.place import Place, new_name
@@ -96,26 +96,10 @@ def try_again(to: Committing, table: str, attempt: Callable[[], T]) -> T:
 def commit_plan(to: Committing, base: Snapshot, planned: Plan, *, data_change: bool = True) -> int:
     """Writes, renames, commits and unlinks. On failure the staged files are back where they were, the others gone."""
     written: list[StagedFile] = []
-    moved: list[tuple[Path, Path]] = []
     try:
         for rewrite in planned.rewrites:
             written += write_rewrite(rewrite, base.table, to.batch)
-        added = [_placed(file) for file in [*planned.taken, *written]]
-        with to.batch.claim([Claim(base.table, file.path) for file in added]):
-            try:
-                for file, new in zip([*planned.taken, *written], added, strict=True):
-                    target = to.place.data_file(base.table, new.path)
-                    to.place.move(Path(file.path), target)
-                    moved.append((Path(file.path), target))
-                now_ms = int(to.clock() * 1000)
-                info = {"batch_id": to.batch.id}
-                version = commit(
-                    to.place, base, added, planned.removed, info=info, now_ms=now_ms, data_change=data_change
-                )
-            except (*LIBRARY_ERRORS, LakeError):
-                for old, target in reversed(moved):
-                    to.place.move(target, old)
-                raise
+        version = _place_and_commit(to, base, [*planned.taken, *written], planned.removed, data_change)
     except (*LIBRARY_ERRORS, LakeError):
         for file in written:
             Path(file.path).unlink(missing_ok=True)
@@ -123,6 +107,28 @@ def commit_plan(to: Committing, base: Snapshot, planned: Plan, *, data_change: b
     for path in planned.removed:
         to.place.data_file(base.table, path).unlink(missing_ok=True)
     return version
+
+
+def _place_and_commit(
+    to: Committing, base: Snapshot, files: Sequence[StagedFile], removed: Sequence[str], data_change: bool
+) -> int:
+    """Renames the files into their table and commits them; on failure they are renamed back."""
+    added = [_placed(file) for file in files]
+    moves = [(Path(old.path), to.place.data_file(base.table, new.path)) for old, new in zip(files, added, strict=True)]
+    moved: list[tuple[Path, Path]] = []
+    with to.batch.claim([Claim(base.table, file.path) for file in added]):
+        try:
+            for old, new in moves:
+                to.place.move(old, new)
+                moved.append((old, new))
+            to.place.sync_data(base.table, [file.path for file in added])
+            info, now_ms = {"batch_id": to.batch.id}, int(to.clock() * 1000)
+            return commit(to.place, base, added, removed, info=info, now_ms=now_ms, data_change=data_change)
+        except (*LIBRARY_ERRORS, LakeError) as error:
+            if not isinstance(error, UncertainError):
+                for old, new in reversed(moved):
+                    to.place.move(new, old)
+            raise
 
 
 def _placed(file: StagedFile) -> NewFile:

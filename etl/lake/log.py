@@ -66,6 +66,10 @@ class NewFile(NamedTuple):
     size: int
 
 
+class UncertainError(LakeError):
+    """Nobody can say whether a commit took place: its files must stay where they are."""
+
+
 def create_table(place: Place, table: str) -> None:
     """Makes the table with its first checkpoint, unless it is there."""
     folder = str(place.table(table))
@@ -140,11 +144,18 @@ def commit(
         )
     except (DeltaError, OSError) as error:
         # A failure can come after the log entry was written: what the log says decides.
-        written = place.read_log(base.table, base.version + 1)
+        try:
+            written = place.read_log(base.table, base.version + 1)
+        except OSError as unreadable:
+            raise UncertainError(
+                f"cannot tell whether {place.table(base.table)} was committed: {unreadable}"
+            ) from error
         if written is None:
             raise lake_error(f"commit to {base.table} of {place.root}", error) from error
         if token not in written:
             raise ConflictError(f"another writer committed version {base.version + 1} of {base.table} first") from error
+    with contextlib.suppress(OSError):  # it is committed, whether or not it outlives a loss of power
+        place.sync(place.log_file(base.table, base.version + 1), place.log_folder(base.table))
     if (base.version + 1) % CHECKPOINT_EVERY == 0:
         _checkpoint(place, base.table)
     return base.version + 1

@@ -93,9 +93,9 @@ class Lookup:
         found = self.run("SELECT file, count(*) FROM dropped WHERE side = ? GROUP BY file", [side])
         return {int(file): int(count) for file, count in found}
 
-    def positions(self, side: Side, file: int) -> pa.Array:
-        """The rows of one file that go: int64 positions from 0, sorted."""
-        query = "SELECT position FROM dropped WHERE side = ? AND file = ? ORDER BY position"
+    def positions(self, table: str, side: Side, file: int) -> pa.Array:
+        """The rows of one file in a table of (side, file, position): int64 positions from 0, sorted."""
+        query = f"SELECT position FROM {table} WHERE side = ? AND file = ? ORDER BY position"
         return pa.array([position for (position,) in self.run(query, [side, file])], pa.int64())
 
 

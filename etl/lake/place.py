@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 from urllib.parse import unquote, urlsplit
 from uuid import uuid4
@@ -44,10 +44,29 @@ class Place:
         """The file that says which checkpoint is the newest; it is there once there is one."""
         return self.log_folder(table) / "_last_checkpoint"
 
+    def log_file(self, table: str, version: int) -> Path:
+        """The file of one version in the Delta log."""
+        return self.log_folder(table) / f"{version:020}.json"
+
     def read_log(self, table: str, version: int) -> str | None:
         """The text of one version of the log; None where that version does not exist."""
-        path = self.log_folder(table) / f"{version:020}.json"
+        path = self.log_file(table, version)
         return path.read_text(encoding="utf-8") if path.exists() else None
+
+    def sync(self, *paths: Path) -> None:
+        """Makes what was written to files and folders last through a loss of power."""
+        for path in paths:
+            descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
+            try:
+                os.fsync(descriptor)
+            finally:
+                os.close(descriptor)
+
+    def sync_data(self, table: str, paths: Iterable[str]) -> None:
+        """Makes data files, and the folders that lead to them, last."""
+        files = [self.data_file(table, path) for path in paths]
+        folders = {folder for file in files for folder in file.parents if folder.is_relative_to(self.table(table))}
+        self.sync(*files, *sorted(folders))
 
     def write_text(self, name: str, text: str, folder: Path) -> None:
         """Writes a file beside the tables, whole or not at all, by way of a folder; the same text is left alone."""

@@ -112,7 +112,7 @@ def _plan_partition(files: list[_File], lookup: Lookup, made: Plan) -> None:
 def _positions(item: _File, lookup: Lookup) -> pa.Array | None:
     if not item.dropped:
         return None
-    return lookup.positions("live" if item.live_path is not None else "staged", item.number)
+    return lookup.positions("dropped", "live" if item.live_path is not None else "staged", item.number)
 
 
 def _piled(files: Sequence[_File]) -> list[_File]:

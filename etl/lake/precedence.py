@@ -6,7 +6,6 @@ more non-null leaves, larger hash. Of two rows equal in all of these the live on
 
 from __future__ import annotations
 
-from collections import defaultdict
 from collections.abc import Mapping, Set
 from pathlib import Path
 from typing import NamedTuple, cast
@@ -50,6 +49,7 @@ def decide_rollouts(lookup: Lookup, conversations: Mapping[str, Set[str]]) -> Ro
         of_sources = lookup.in_partitions(lambda partition: partition["source"] in conversations)
         lookup.load("live", _KEYS, where=f"{_WHOLE} AND NOT ({same_id})", only=of_sources)
     _contest(lookup)
+    _count_leaves_of_ties(lookup)
     _drop_losers(lookup)
     [(removed,)] = lookup.run("SELECT count(*) FROM live WHERE rollout_id NOT IN (SELECT rollout_id FROM staged)")
     lookup.run(
@@ -64,7 +64,7 @@ def decide_rollouts(lookup: Lookup, conversations: Mapping[str, Set[str]]) -> Ro
 
 
 def _contest(lookup: Lookup) -> None:
-    """Makes `contest`: every row whose id has more than one, with its rank but for the leaves."""
+    """Makes `contest`: every row whose id has more than one, with its place by all that the keys say."""
     lookup.run(
         f"""
         CREATE TABLE contest AS
@@ -76,29 +76,27 @@ def _contest(lookup: Lookup) -> None:
         ), several AS (
             SELECT rollout_id FROM candidates GROUP BY rollout_id HAVING count(*) > 1
         )
-        SELECT rollout_id, side, file, position, row_hash, 0::BIGINT AS leaves,
-            rank() OVER (PARTITION BY rollout_id ORDER BY whole DESC, n_records DESC, ended_at DESC NULLS LAST,
-                adapter_version DESC) AS place
+        SELECT rollout_id, side, file, position, row_hash, rank() OVER (PARTITION BY rollout_id
+            ORDER BY whole DESC, n_records DESC, ended_at DESC NULLS LAST, adapter_version DESC) AS place
         FROM candidates SEMI JOIN several USING (rollout_id)
         """
     )
-    tied = lookup.run(
+
+
+def _count_leaves_of_ties(lookup: Lookup) -> None:
+    """Makes `counts` (side, file, position, leaves) of the rows that only their leaves can tell apart."""
+    lookup.run(
         """
-        SELECT side, file, position FROM contest SEMI JOIN (
+        CREATE TABLE tied AS SELECT side, file, position FROM contest SEMI JOIN (
             SELECT rollout_id FROM contest WHERE place = 1 GROUP BY rollout_id HAVING count(DISTINCT row_hash) > 1
         ) USING (rollout_id) WHERE place = 1
         """
     )
-    positions: dict[tuple[Side, int], list[int]] = defaultdict(list)
-    for side, file, position in tied:
-        positions[cast(Side, side), file].append(position)
-    for (side, file), rows in positions.items():
-        lookup.table_of("counted", _leaves_of_rows(lookup.files[side][file].path, sorted(rows)))
-        lookup.run(
-            "UPDATE contest SET leaves = counted.leaves FROM counted "
-            "WHERE side = ? AND file = ? AND contest.position = counted.position",
-            [side, file],
-        )
+    lookup.run("CREATE TABLE counts (side VARCHAR, file BIGINT, position BIGINT, leaves BIGINT)")
+    for side, file in lookup.run("SELECT DISTINCT side, file FROM tied ORDER BY ALL"):
+        positions = lookup.positions("tied", side, file)
+        lookup.table_of("counted", _leaves_of_rows(lookup.files[cast(Side, side)][file].path, positions))
+        lookup.run("INSERT INTO counts SELECT ?, ?, position, leaves FROM counted", [side, file])
 
 
 def _drop_losers(lookup: Lookup) -> None:
@@ -107,19 +105,18 @@ def _drop_losers(lookup: Lookup) -> None:
         """
         CREATE TABLE ranked AS SELECT rollout_id, side, file, position,
             row_number() OVER (PARTITION BY rollout_id
-                ORDER BY place, leaves DESC, row_hash DESC, side, file, position) AS place
-        FROM contest
+                ORDER BY place, coalesce(leaves, 0) DESC, row_hash DESC, side, file, position) AS place
+        FROM contest LEFT JOIN counts USING (side, file, position)
         """
     )
     lookup.run("INSERT INTO dropped SELECT side, file, position FROM ranked WHERE place > 1")
     lookup.run("CREATE TABLE winners AS SELECT rollout_id, side FROM ranked WHERE place = 1")
 
 
-def _leaves_of_rows(path: str, positions: list[int]) -> pa.Table:
+def _leaves_of_rows(path: str, positions: pa.Array) -> pa.Table:
     """(position, leaves) of some rows of a data file."""
-    wanted = pa.array(positions, pa.int64())
-    counts = [count_leaves(rows) for rows in row_groups(Path(path), only=wanted)]
-    return pa.table({"position": wanted, "leaves": pa.concat_arrays(counts)})
+    counts = [count_leaves(rows) for rows in row_groups(Path(path), only=positions)]
+    return pa.table({"position": positions, "leaves": pa.concat_arrays(counts)})
 
 
 def count_leaves(rows: pa.Table) -> pa.Array:
