@@ -99,7 +99,7 @@ class EventBatch:
             if field.name in self._constant:
                 array = pa.repeat(self._constant[field.name], self.rows)
             elif field.name == "payload":
-                array = pa.array(self._columns["payload"], pa.binary()).cast(pa.string())
+                array = pa.array(self._columns["payload"], pa.binary()).view(pa.string())  # valid UTF-8, each of them
             elif field.name in self._columns:
                 plain = pa.string() if pa.types.is_dictionary(field.type) else field.type
                 array = pa.array(self._columns[field.name], plain)
@@ -197,7 +197,7 @@ _SHARED = """
 
 _STREAM = """
     SELECT coalesce(f.family, e.conversation_key), e.conversation_key, e.record_key, e.link_key, epoch_us(e."at"),
-           e.payload, e.source_uri, e.source_line, e.source_offset, e.redactions
+           encode(e.payload), e.source_uri, e.source_line, e.source_offset, e.redactions
     FROM read_parquet(?, hive_partitioning = false) e
     SEMI JOIN all_keys k ON e.conversation_key = k.name
     LEFT JOIN families f ON e.conversation_key = f.key
@@ -338,8 +338,7 @@ def _by_day(files: Iterable[LiveFiles], source: str) -> dict[str, list[str]]:
     return days
 
 
-def _record(payload: str, line: int | None, offset: int | None, uri: str) -> Record:
-    raw = payload.encode()
+def _record(raw: bytes, line: int | None, offset: int | None, uri: str) -> Record:
     try:
         value, notes, mended = decode(raw)
     except JsonError as error:

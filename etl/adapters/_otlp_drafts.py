@@ -80,8 +80,9 @@ class Draft:
         """The messages of the call's history beyond what is told already."""
         fresh: list[Piece] = []
         end = 0
-        for message in call.turn.inputs:
-            start, end = end, end + len(atoms(message))
+        lengths = call.lengths or [len(atoms(message)) for message in call.turn.inputs]
+        for message, length in zip(call.turn.inputs, lengths, strict=True):
+            start, end = end, end + length
             if call is not self.thread.calls[0]:
                 if end <= self._depth:
                     continue
@@ -89,7 +90,8 @@ class Draft:
                     message = _rest_of(message, self._depth - start)
             inherited = end <= self.thread.shared and call is self.thread.calls[0]
             # A copy: other choices of the response have the same history, and each row dates and signs its own.
-            fresh.append(Piece(msgspec.structs.replace(message, inherited=inherited), call, start, end))
+            calls = [msgspec.structs.replace(made) for made in message.calls] if message.calls else None
+            fresh.append(Piece(msgspec.structs.replace(message, inherited=inherited, calls=calls), call, start, end))
         return fresh
 
     def inherit(self) -> None:

@@ -101,60 +101,73 @@ class Facts(msgspec.Struct):
     used: set[str] = set()
 
 
+def _ranked() -> dict[str, tuple[str, int]]:
+    """Attribute → the fact it tells, and its rank among those that tell it."""
+    tables = {"model": MODEL, "provider": PROVIDER, "response_id": RESPONSE_ID, "finish": FINISH, "agent": AGENT}
+    tables |= {"error": ERROR, **USAGE}
+    return {name: (fact, rank) for fact, names in tables.items() for rank, name in enumerate(names)}
+
+
+_FACTS = _ranked()
+
+
 def facts_of(span: Span) -> Facts:
-    """Read them off a span."""
+    """Read them off a span; where two attributes tell a fact, the better ranked one counts."""
+    told: dict[str, list[tuple[int, Any, str]]] = {}
+    for name, value in span.attributes.items():
+        fact = _FACTS.get(name)
+        if fact is not None:
+            plain = _plain(value, fact[0])
+            if plain is not None:
+                told.setdefault(fact[0], []).append((fact[1], plain, name))
+    best: dict[str, Any] = {}
     used: set[str] = set()
-    attributes = span.attributes
-
-    def text(names: tuple[str, ...]) -> str | None:
-        found = None
-        for name in names:
-            value = attributes.get(name)
-            if isinstance(value, str) and value:
-                if found is None:
-                    found = value
-                if value == found:
-                    used.add(name)
-        return found
-
-    made = Facts(text(MODEL), text(PROVIDER), text(RESPONSE_ID), agent=text(AGENT), used=used)
-    made.finish_reasons = _reasons(attributes, used)
-    counts = {column: _count(attributes, names, used) for column, names in USAGE.items()}
-    if any(value is not None for value in counts.values()):
-        made.usage = Tokens(**counts)
-    said = text(ERROR)
-    if span.failed or span.error or said:
-        made.error = span.error or said or "error"
-    return made
+    for which, candidates in told.items():
+        value = min(candidates, key=lambda candidate: candidate[0])[1]
+        best[which] = value
+        used.update(name for _, other, name in candidates if other == value)
+    usage = {column: best[column] for column in USAGE if column in best}
+    said = best.get("error")
+    return Facts(
+        best.get("model"),
+        best.get("provider"),
+        best.get("response_id"),
+        best.get("finish", []),
+        best.get("agent"),
+        Tokens(**usage) if usage else None,
+        (span.error or said or "error") if span.failed or span.error or said else None,
+        used,
+    )
 
 
-def _reasons(attributes: dict[str, Any], used: set[str]) -> list[str]:
-    """Why the response ended, one for each choice: a list, JSON text of one, or a word."""
-    for name in FINISH:
-        value = opened(attributes.get(name))
-        if isinstance(value, str) and value:
-            value = [value]
-        if isinstance(value, list) and value and all(isinstance(item, str) for item in value):
-            used.add(name)
-            return value
-    return []
+def _plain(value: Any, fact: str) -> Any:
+    """The value of a fact; None where it is none."""
+    if fact in USAGE:
+        return _number(value, fact)
+    if fact == "finish":
+        return _words(value)
+    return value if isinstance(value, str) and value else None
 
 
-def _count(attributes: dict[str, Any], names: tuple[str, ...], used: set[str]) -> Any:
-    """The first count; others that say the same count as read too."""
-    found = None
-    for name in names:
-        value = attributes.get(name)
-        if isinstance(value, str) and value.isdecimal() and len(value) < 19:
-            value = int(value)
-        if isinstance(value, float) and value.is_integer() and name not in USAGE["cost_usd"]:
-            value = int(value)
-        if isinstance(value, (int, float)) and not isinstance(value, bool) and 0 <= value < 1 << 62:
-            if found is None:
-                found = value
-            if value == found:
-                used.add(name)
-    return found
+def _words(value: Any) -> list[str] | None:
+    """Why a response ended, one for each choice: a list, JSON text of one, or a word."""
+    value = opened(value)
+    if isinstance(value, str) and value:
+        return [value]
+    if isinstance(value, list) and value and all(isinstance(item, str) for item in value):
+        return value
+    return None
+
+
+def _number(value: Any, column: str) -> int | float | None:
+    """A count, or an amount of money; also from decimal text and whole floats."""
+    if isinstance(value, str) and value.isdecimal() and len(value) < 19:
+        value = int(value)
+    if isinstance(value, float) and value.is_integer() and column != "cost_usd":
+        value = int(value)
+    if isinstance(value, (int, float)) and not isinstance(value, bool) and 0 <= value < 1 << 62:
+        return value
+    return None
 
 
 def unmodelled(span: Span, turn: Turn, facts: Facts) -> dict[str, Any]:
@@ -167,11 +180,9 @@ def unmodelled(span: Span, turn: Turn, facts: Facts) -> dict[str, Any]:
             continue
         if name in REPEATS and turn.said():
             value = opened(value)
-            value = (
-                {key: item for key, item in value.items() if key not in REPEATS[name]}
-                if isinstance(value, dict)
-                else None
-            )
+            if not isinstance(value, dict):
+                continue
+            value = {key: item for key, item in value.items() if key not in REPEATS[name]}
             if not value:
                 continue
         left[name] = value
@@ -191,8 +202,6 @@ def summed(counted: list[Tokens]) -> Tokens | None:
 
 
 def counts(usage: Tokens | None) -> dict[str, Any]:
-    return (
-        {}
-        if usage is None
-        else {key: value for key, value in msgspec.structs.asdict(usage).items() if value is not None}
-    )
+    """The columns that have a number."""
+    held = {} if usage is None else msgspec.structs.asdict(usage)
+    return {column: count for column, count in held.items() if count is not None}

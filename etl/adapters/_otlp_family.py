@@ -12,8 +12,6 @@ from etl.adapters._otlp_span import Log, Span, kind_of, nanoseconds, opened
 from etl.adapters._otlp_values import put
 from etl.conversation import Record, StoredEvent
 
-BOOKKEEPING = frozenset({"flags", "traceState", "trace_state"})
-"""Keys of a span that only the tracing itself needs: left out."""
 DETAILS = frozenset({"gen_ai.client.inference.operation.details", "gen_ai.content.prompt", "gen_ai.content.completion"})
 """Events whose fields are attributes of the span that they belong to."""
 
@@ -159,11 +157,17 @@ def _object(value: Any) -> dict[str, Any]:
 
 def _merged(place: tuple[str, str], copies: list[tuple[dict[str, Any], StoredEvent]]) -> Span:
     """One span from all records of it: the one that ended and says most, with attributes that only others have."""
-    ranked = sorted(
-        copies,
-        key=lambda pair: (pair[0].get("end") is not None, len(_object(pair[0].get("attributes"))), _content(pair[0])),
-        reverse=True,
-    )
+    ranked = copies
+    if len(copies) > 1:
+        ranked = sorted(
+            copies,
+            key=lambda pair: (
+                pair[0].get("end") is not None,
+                len(_object(pair[0].get("attributes"))),
+                _content(pair[0]),
+            ),
+            reverse=True,
+        )
     form = ranked[0][0]
     attributes = dict(_object(form.get("attributes")))
     for other, _ in ranked[1:]:
@@ -187,7 +191,7 @@ def _merged(place: tuple[str, str], copies: list[tuple[dict[str, Any], StoredEve
         records=[event.record for _, event in copies],
     )
     put(span.rest, kind=form.get("kind"), scope=form.get("scope"), links=form.get("links"))
-    span.rest.update({key: value for key, value in _object(form.get("rest")).items() if key not in BOOKKEEPING})
+    span.rest.update(_object(form.get("rest")))
     logged = form.get("events")
     for item in logged if isinstance(logged, list) else ():
         fields = _object(item)

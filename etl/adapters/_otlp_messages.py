@@ -11,7 +11,7 @@ from typing import Any
 
 import msgspec
 
-from etl.adapters._blocks import Result, call, identifier, plain, read, result
+from etl.adapters._blocks import Result, call, identifier, join, plain, read, result
 from etl.adapters._otlp_span import opened
 from etl.conversation import Message, ToolCall
 
@@ -77,13 +77,13 @@ def messages(value: Any, role: str = "user") -> list[Message]:
         for inner in item if isinstance(item, list) else [item]:
             inner = opened(inner)
             made = _message(inner, role)
-            if found and made and _is_item(inner) and found[-1].role == made[0].role == "assistant":
+            if found and made and is_item(inner) and found[-1].role == made[0].role == "assistant":
                 found[-1] = joined(found[-1], made.pop(0))
             found += made
     return found
 
 
-def _is_item(value: Any) -> bool:
+def is_item(value: Any) -> bool:
     """An item of the Responses API: a piece of what one model response said."""
     return isinstance(value, dict) and "role" not in value and _type(value) in ("function_call", "reasoning")
 
@@ -116,6 +116,9 @@ def _message(value: Any, role: str) -> list[Message]:
         return []
     if not isinstance(value, dict):
         return [Message(role, plain(value))]
+    quick = _quick(value)
+    if quick is not None:
+        return quick
     value = _unwrapped(value)
     kind = _type(value)
     if kind in ("function_call", "tool_call", "tool_use") and "role" not in value:
@@ -128,6 +131,41 @@ def _message(value: Any, role: str) -> list[Message]:
         value = {**value, "role": kind}
     spoken, logged = role_of(value.get("role"))
     return _spoken(value, spoken or role, logged)
+
+
+_QUICK = frozenset({"role", "parts", "finish_reason"})
+_QUICK_CALL = frozenset({"type", "id", "name", "arguments"})
+
+
+def _quick(value: dict[str, Any]) -> list[Message] | None:
+    """The messages of an object with a role and plain parts, which most are, read quicker; None for any other."""
+    role, parts, finish = value.get("role"), value.get("parts"), value.get("finish_reason")
+    if not parts or type(parts) is not list or role not in ("system", "user", "assistant", "tool"):
+        return None
+    if not value.keys() <= _QUICK or not (finish is None or (type(finish) is str and finish)):
+        return None
+    texts: list[tuple[str, bool]] = []
+    calls: list[ToolCall] = []
+    answers: list[Message] = []
+    for part in parts:
+        if type(part) is not dict:
+            return None
+        kind, name = part.get("type"), part.get("id")
+        if kind == "text" and len(part) == 2 and type(part.get("content")) is str:
+            texts.append((part["content"], False))
+        elif not (name is None or (type(name) is str and name)):
+            return None
+        elif (
+            kind == "tool_call" and role == "assistant" and part.keys() <= _QUICK_CALL and type(part.get("name")) is str
+        ):
+            calls.append(ToolCall(part["name"], part.get("arguments"), name))
+        elif kind == "tool_call_response" and role == "tool" and len(part) == 3 and type(part.get("response")) is str:
+            answers.append(Message("tool", part["response"], call_id=name))
+        else:
+            return None
+    if role == "tool":
+        return answers if answers and not texts else None
+    return [Message(role, join(texts), calls=calls or None, finish_reason=finish)]
 
 
 def _unwrapped(value: dict[str, Any]) -> dict[str, Any]:
@@ -298,4 +336,4 @@ def tool_call(item: Any) -> ToolCall | None:
     return call(item) if isinstance(item, dict) else None
 
 
-__all__ = ["UNCAPTURED", "joined", "messages", "role_of", "tool_call"]
+__all__ = ["UNCAPTURED", "is_item", "joined", "messages", "role_of", "tool_call"]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import re
 from typing import Any
 
@@ -14,6 +15,16 @@ from etl.adapters._otlp_span import Span
 from etl.adapters._otlp_values import put
 
 _NUMBERED = re.compile(r"\.\d+\..*\Z")
+
+
+@functools.lru_cache(4096)
+def _unnumbered(name: str) -> str:
+    """The name of an attribute up to the number in it.
+
+    >>> _unnumbered("gen_ai.prompt.10.content")
+    'gen_ai.prompt'
+    """
+    return _NUMBERED.sub("", name)
 
 
 class Provenance:
@@ -39,8 +50,8 @@ class Provenance:
         put(made, events=[{"name": log.name, **({"attributes": log.body} if log.body else {})} for log in told])
         if len(told) < len(events):
             made["stream_chunks"] = len(events) - len(told)
-        names = {_NUMBERED.sub("", name) for name in span.attributes} | {log.name for log in span.events} | span.details
-        names |= span.resource.keys()
+        names = {_unnumbered(name) for name in span.attributes} | span.details | span.resource.keys()
+        names.update(log.name for log in span.events)
         put(made, **self._news(resource=span.resource, scope=span.rest.get("scope"), logged=sorted(names)))
         return made
 

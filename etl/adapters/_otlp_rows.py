@@ -7,9 +7,9 @@ from typing import Any
 
 import msgspec
 
-from etl.adapters._otlp_dialects import turn_of
+from etl.adapters._otlp_dialects import Readings
 from etl.adapters._otlp_drafts import Draft
-from etl.adapters._otlp_facts import counts, facts_of, summed, unmodelled
+from etl.adapters._otlp_facts import counts, summed, unmodelled
 from etl.adapters._otlp_family import Family
 from etl.adapters._otlp_messages import UNCAPTURED
 from etl.adapters._otlp_provenance import Provenance
@@ -26,7 +26,8 @@ EVALUATION = "gen_ai.evaluation.result"
 def conversations(events: Sequence[StoredEvent]) -> tuple[list[Conversation], set[int]]:
     """The rows of a family, and the `id()` of every record that is in one."""
     family = Family(events)
-    calls = list(_calls(family))
+    readings = Readings()
+    calls = list(_calls(family, readings))
     by_scope: dict[str, list[Call]] = {}
     for call in calls:
         by_scope.setdefault(call.span.scope, []).append(call)
@@ -40,7 +41,7 @@ def conversations(events: Sequence[StoredEvent]) -> tuple[list[Conversation], se
     loners = _tools(family, drafts)
     for draft in drafts:
         draft.inherit()
-    rows = _Rows(family, drafts)
+    rows = _Rows(family, drafts, readings)
     made = [rows.conversation(draft) for draft in drafts] + [_tool_row(tools, family) for tools in loners]
     timed = sorted(events, key=lambda event: 1 << 62 if event.at is None else event.at)
     order = {id(event.record): number for number, event in enumerate(timed)}
@@ -49,7 +50,7 @@ def conversations(events: Sequence[StoredEvent]) -> tuple[list[Conversation], se
     return made, {id(record) for row in made for record in row.records}
 
 
-def _calls(family: Family) -> Iterator[Call]:
+def _calls(family: Family, readings: Readings) -> Iterator[Call]:
     """Every span that speaks for a model response.
 
     A span whose descendants speak is only an envelope around them: what it repeats, sums included, counts once, below.
@@ -58,7 +59,7 @@ def _calls(family: Family) -> Iterator[Call]:
     turns: dict[tuple[str, str], Turn] = {}
     for span in family.in_order():
         if span.kind in ("model", "agent"):
-            turns[span.trace, span.id] = turn_of(span)
+            turns[span.trace, span.id] = readings.turn(span)
     envelopes: set[tuple[str, str]] = set()
     for span in family.in_order():
         place = (span.trace, span.id)
@@ -73,10 +74,10 @@ def _calls(family: Family) -> Iterator[Call]:
         if turn is None or place in envelopes or (span.kind == "agent" and not turn.said()):
             continue
         turn = lent.get(place, turn)
-        facts = facts_of(span)
+        facts = readings.facts(span)
         facts.response_id = facts.response_id or turn.response_id
         agent = next((above for above in family.ancestors(span) if above.kind == "agent"), None)
-        name = (agent.id, facts_of(agent).agent or agent.name) if agent is not None else (span.parent or "", "")
+        name = (agent.id, readings.facts(agent).agent or agent.name) if agent is not None else (span.parent or "", "")
         for choice in range(max(1, len(turn.answers))):
             yield Call(span, turn, facts, choice, name)
 
@@ -161,8 +162,9 @@ def _tool_row(tools: Sequence[ToolSpan], family: Family) -> Conversation:
 class _Rows:
     """Drafts into conversations."""
 
-    def __init__(self, family: Family, drafts: Sequence[Draft]) -> None:
+    def __init__(self, family: Family, drafts: Sequence[Draft], readings: Readings) -> None:
         self._family = family
+        self._readings = readings
         self._drafts = drafts
         self._of_thread = {id(draft.thread): draft for draft in drafts}
         self._of_span = {(span.trace, span.id): draft for draft in reversed(drafts) for span in draft.spans}
@@ -220,10 +222,10 @@ class _Rows:
 
     def _about(self, agent: Span, row: Conversation, draft: Draft) -> dict[str, Any]:
         """An agent's span; the tools it offered are the row's."""
-        left = unmodelled(agent, turn_of(agent), facts_of(agent))
+        left = unmodelled(agent, self._readings.turn(agent), self._readings.facts(agent))
         if row.tools is not None:
             left.pop("gen_ai.tool.definitions", None)
-        facts, told = facts_of(agent), draft.provenance.about(agent, left)
+        facts, told = self._readings.facts(agent), draft.provenance.about(agent, left)
         put(told, provider=facts.provider, model=facts.model, error=facts.error, usage=counts(facts.usage))
         return told
 
@@ -244,7 +246,7 @@ class _Rows:
         named = [call.facts.agent for call in calls if call.facts.agent] or [
             call.agent[1] for call in calls if call.agent[1]
         ]
-        named += [found for span in agents if (found := facts_of(span).agent)]
+        named += [found for span in agents if (found := self._readings.facts(span).agent)]
         resource = next((call.span.resource for call in calls if call.span.resource), {})
         service = resource.get("service.name")
         row.agent = next(iter(named), service if isinstance(service, str) else None)
@@ -256,7 +258,9 @@ class _Rows:
         offered: list[Any] = []
         listed = [call.turn.tools for call in calls] or []
         if not any(listed):
-            listed = [turn_of(span).tools or span.attributes.get("gen_ai.tool.definitions") for span in agents]
+            listed = [
+                self._readings.turn(span).tools or span.attributes.get("gen_ai.tool.definitions") for span in agents
+            ]
         seen: set[bytes] = set()
         for tools in listed:
             if isinstance(tools, str):

@@ -55,6 +55,23 @@ _PARENT = ("parentSpanId", "parent_span_id", "parent_id", "parentId", "parentSpa
 _START = ("startTimeUnixNano", "start_time_unix_nano", "start_time", "startTime")
 _END = ("endTimeUnixNano", "end_time_unix_nano", "end_time", "endTime")
 _AT = ("timeUnixNano", "time_unix_nano", "timestamp", "time")
+BOOKKEEPING = frozenset({"flags", "traceState", "trace_state"})
+"""Keys of a span that only the tracing itself needs: left out."""
+_DROPPED = ("droppedAttributesCount", "droppedEventsCount", "droppedLinksCount")
+_PLAIN = frozenset(
+    {
+        "traceId",
+        "spanId",
+        "parentSpanId",
+        "name",
+        "kind",
+        "startTimeUnixNano",
+        "endTimeUnixNano",
+        "attributes",
+        "status",
+    }
+    | {"events", "links", "flags", "traceState", *_DROPPED}
+)
 _LOG_AT = ("timeUnixNano", "time_unix_nano", "observedTimeUnixNano", "observed_time_unix_nano", "timestamp")
 
 
@@ -155,6 +172,8 @@ def _batch(group: Any, signal: str, scopes: tuple[str, ...], items: str) -> Iter
 
 def _span(item: dict[str, Any], around: Mapping[str, Any]) -> dict[str, Any]:
     """The normal form of one span, whatever its shape; `around` is what its holder says."""
+    if item.keys() <= _PLAIN and "spanId" in item:
+        return _plain_span(item)
     taken: set[str] = {"attributes", "status", "events", "resource", "scope", "links", "kind"}
     take = _Taker(item, taken)
     context = take.object("context", "spanContext")
@@ -181,6 +200,35 @@ def _span(item: dict[str, Any], around: Mapping[str, Any]) -> dict[str, Any]:
     taken |= {"instrumentationScope", "instrumentationLibrary"}
     put(form, scope=_scope(scope))
     put(form, rest=_rest(item, taken))
+    return form
+
+
+def _plain_span(item: dict[str, Any]) -> dict[str, Any]:
+    """The same for a span as OTLP JSON writes it, which most are: quicker."""
+    form: dict[str, Any] = {"signal": "span"}
+    for key, target in (("traceId", "trace"), ("spanId", "id"), ("parentSpanId", "parent")):
+        made = identifier(item.get(key))
+        if made is not None:
+            form[target] = made
+    for key, target in (("startTimeUnixNano", "start"), ("endTimeUnixNano", "end")):
+        at = time(item.get(key))
+        if at is not None:
+            form[target] = at
+    name, kind = item.get("name"), kind_of(item.get("kind"))
+    if isinstance(name, str) and name:
+        form["name"] = name
+    if kind is not None:
+        form["kind"] = kind
+    attributes = plain_attributes(item.get("attributes"))
+    if attributes:
+        form["attributes"] = attributes
+    if item.get("status"):
+        put(form, status=_status(item["status"], _Taker(item, set())))
+    if item.get("events"):
+        put(form, events=[event for event in map(_event, as_list(item["events"])) if event])
+    if item.get("links"):
+        put(form, links=[_plain_object(link) for link in as_list(item["links"])])
+    put(form, rest={key: item[key] for key in _DROPPED if item.get(key)})
     return form
 
 
@@ -311,4 +359,5 @@ def _process(take: _Taker, around: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _rest(item: dict[str, Any], taken: set[str]) -> dict[str, Any]:
-    return {key: value for key, value in item.items() if key not in taken and value not in (None, "", [], {})}
+    left = {key: value for key, value in item.items() if key not in taken and key not in BOOKKEEPING}
+    return {key: value for key, value in left.items() if value not in (None, "", [], {})}

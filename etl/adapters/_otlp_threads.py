@@ -37,6 +37,8 @@ class Call(msgspec.Struct, eq=False):
     """Which agent made it: (its span's id, its name)."""
     path: list[int] = msgspec.field(default_factory=lambda: [0])
     """Nodes of the tree along its history: one more than the history has atoms."""
+    lengths: list[int] = []
+    """Atoms of each message of its history."""
     end: int = 0
     """The node of its answer; that of its history where nothing was answered."""
     depth: int = 0
@@ -127,8 +129,10 @@ class _Tree:
     """All histories and answers of one conversation as one tree; its nodes are numbers, the root is 0."""
 
     def __init__(self, calls: Sequence[Call]) -> None:
-        self._next: dict[tuple[int, Atom], int] = {}
-        self._spoken = {0: False}
+        self._names: dict[Atom, int] = {}
+        self._atoms: dict[int, tuple[list[int], bool]] = {}
+        self._next: dict[tuple[int, int], int] = {}
+        self._spoken = [False]
         self._calls = calls
         self._ends: dict[int, list[Call]] = {}
         self._open: dict[int, list[Call]] = {}
@@ -138,6 +142,7 @@ class _Tree:
             answer = self._walk(call.path[-1], call.answer())
             call.end = answer[-1]
             call.depth = len(call.path) + len(answer) - 2
+            call.lengths = self._lengths(call)
             (self._open if call.is_open() else self._ends).setdefault(call.end, []).append(call)
         self._thread_of: dict[int, Thread] = {}
         self._owner: dict[int, Thread] = {}
@@ -148,13 +153,22 @@ class _Tree:
     def _walk(self, node: int, messages: Iterable[Message]) -> list[int]:
         """The nodes along these messages, from the given one on; one is spoken once a user or the model had a say."""
         path = [node]
+        after, spoken = self._next, self._spoken
         for message in messages:
-            for atom in atoms(message):
-                spoken = self._spoken[node] or atom[0] != "system"
-                node = self._next.setdefault((node, atom), len(self._spoken))
-                self._spoken.setdefault(node, spoken)
+            known = self._atoms.get(id(message))
+            if known is None:
+                names = [self._names.setdefault(atom, len(self._names)) for atom in atoms(message)]
+                known = self._atoms[id(message)] = (names, message.role not in ("system", "developer"))
+            for name in known[0]:
+                before, node = node, after.setdefault((node, name), len(spoken))
+                if node == len(spoken):
+                    spoken.append(spoken[before] or known[1])
                 path.append(node)
         return path
+
+    def _lengths(self, call: Call) -> list[int]:
+        """Atoms of each message of the history."""
+        return [len(self._atoms[id(message)][0]) for message in call.turn.inputs]
 
     def threads(self) -> list[Thread]:
         """Place every call, in order of time; one that is continued before its time is placed first."""
@@ -174,11 +188,11 @@ class _Tree:
     def _before(self, call: Call) -> Call | None:
         """The call that this one continues: the deepest answer (or question without one) on its path."""
         for node in reversed(call.path):
-            answered = [other for other in self._ends.get(node, ()) if other.span is not call.span]
-            if answered:
-                return answered[0]
-            asked = self._open.get(node, [])
-            if node == call.path[-1]:
+            answered = next((other for other in self._ends.get(node, ()) if other.span is not call.span), None)
+            if answered is not None:
+                return answered
+            asked = self._open.get(node)
+            if asked and node == call.path[-1]:
                 asked = [other for other in asked if self._order[id(other)] < self._order[id(call)]]
             if asked:
                 return asked[-1]
@@ -247,11 +261,13 @@ class _Tree:
     def _mark_abandoned(self) -> None:
         """A thread is abandoned where the log answered its last question again after it had ended."""
         for repeats in self._answering.values():
-            for number, thread in enumerate(repeats[:-1]):
-                last = thread.calls[-1].span
-                starts = [later.calls[0].span for later in repeats[number + 1 :]]
-                latest = max((span.start or 0 for span in starts if span is not last), default=0)
-                thread.abandoned = thread.abandoned or 0 < (last.end or last.start or 0) <= latest
+            latest: Span | None = None
+            for thread in reversed(repeats):
+                last, first = thread.calls[-1].span, thread.calls[0].span
+                if latest is not None and latest is not last:
+                    thread.abandoned = thread.abandoned or 0 < (last.end or last.start or 0) <= (latest.start or 0)
+                if latest is None or first.at() > latest.at():
+                    latest = first
 
 
 def _within(one: Span, other: Span) -> bool:

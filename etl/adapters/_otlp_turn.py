@@ -8,12 +8,14 @@ from typing import Any
 
 import msgspec
 
-from etl.adapters._otlp_messages import joined, messages
+from etl.adapters._otlp_messages import is_item, joined, messages
 from etl.adapters._otlp_span import Span, opened
 from etl.conversation import Message
+from etl.decode import decode
 
 _NUMBER = re.compile(r"\d{1,6}\Z")
 _TOKEN = re.compile(r'"(?:[^"\\]|\\.)*"?|[{}\[\],:]', re.DOTALL)
+_LIST = msgspec.json.Decoder(list[msgspec.Raw])
 MAX_SALVAGE = 64
 """How many places a cut-off JSON text is tried to be closed at."""
 
@@ -40,11 +42,41 @@ class Turn(msgspec.Struct):
         return bool(self.inputs or self.answers)
 
 
+class Memory:
+    """Messages that were read already: every history repeats the one before it, to the byte."""
+
+    def __init__(self) -> None:
+        self._told: dict[tuple[bytes, str], tuple[list[Message], bool]] = {}
+
+    def messages(self, text: str, role: str) -> list[Message] | None:
+        """The messages in the JSON text of a list; None where it is none."""
+        try:
+            told = [self._read((bytes(item), role)) for item in _LIST.decode(text)]
+        except ValueError:
+            return None
+        found: list[Message] = []
+        for made, piece in told:
+            if piece and found and made and found[-1].role == made[0].role == "assistant":
+                found[-1] = joined(found[-1], made[0])
+                made = made[1:]
+            found += made
+        return found
+
+    def _read(self, key: tuple[bytes, str]) -> tuple[list[Message], bool]:
+        """The messages of one element, and whether it is a piece of an answer."""
+        told = self._told.get(key)
+        if told is None:
+            value = decode(key[0]).value
+            told = self._told[key] = (messages([value], key[1]), is_item(value))
+        return told
+
+
 class Reader:
     """Reads the attributes of a span and notes which."""
 
-    def __init__(self, span: Span) -> None:
+    def __init__(self, span: Span, memory: Memory | None = None) -> None:
         self.span = span
+        self._memory = memory
         self.used: set[str] = set()
         self.cut = False
 
@@ -67,7 +99,13 @@ class Reader:
         return inner
 
     def messages(self, name: str, role: str = "user") -> list[Message]:
-        """The messages that an attribute holds."""
+        """The messages that an attribute holds. They are shared with other spans: copy one before changing it."""
+        text = self.span.attributes.get(name)
+        if self._memory is not None and isinstance(text, str) and text[:1] == "[":
+            found = self._memory.messages(text, role)
+            if found is not None:
+                self.used.add(name)
+                return found
         value = self.take(name)
         return [] if value is None else messages(value, role)
 

@@ -107,7 +107,8 @@ def plain_attributes(value: Any) -> dict[str, Any]:
     made: dict[str, Any] = {}
     for pair in value if isinstance(value, list) else ():
         if isinstance(pair, dict) and isinstance(pair.get("key"), str):
-            plain = value_of(pair.get("value"))
+            held = pair.get("value")
+            plain = held["stringValue"] if type(held) is dict and "stringValue" in held else value_of(held)
             if plain is not None:
                 made[pair["key"]] = plain
     return made
