@@ -19,13 +19,15 @@ def floor(source: Path, target: Path, workers: int) -> None:
     import zstandard
 
     compressor = zstandard.ZstdCompressor(level=1)
-    with source.open("rb") as file, target.open("wb") as out:
-        rest = b""
-        while block := file.read(1 << 20):
-            *lines, rest = (rest + block).split(b"\n")
-            for line in lines:
-                orjson.loads(line)
-            out.write(compressor.compress(block))
+    with target.open("wb") as out:
+        for path in sorted(source.iterdir()) if source.is_dir() else [source]:
+            with path.open("rb") as file:
+                rest = b""
+                while block := file.read(1 << 20):
+                    *lines, rest = (rest + block).split(b"\n")
+                    for line in lines:
+                        orjson.loads(line)
+                    out.write(compressor.compress(block))
 
 
 def duckdb_copy(source: Path, target: Path, workers: int) -> None:
