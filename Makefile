@@ -1,6 +1,6 @@
 # `make` or `make help` lists what there is. Everything runs in .venv, made from requirements.lock when that changes.
 .DEFAULT_GOAL := help
-.PHONY: help demo test check format lint types drift golden derive bench lock clean
+.PHONY: help demo test check format lint types drift lowest golden derive bench lock clean
 
 BIN := .venv/bin
 ENV := .venv/.made
@@ -36,6 +36,11 @@ derive: $(ENV)  ## Write anew what follows from the code: schemas/ and the table
 	@$(BIN)/python -m etl.derive
 	@$(BIN)/python -m tests.docs.generated
 
+lowest:  ## Every quick test on the oldest dependencies that pyproject.toml allows (needs uv)
+	uv venv --quiet --clear --no-project --python 3.11 .venv-lowest
+	uv pip install --quiet --python .venv-lowest/bin/python --resolution lowest-direct --group dev --editable .
+	.venv-lowest/bin/python -m pytest
+
 golden: $(ENV)  ## Write the golden rows anew: read the diff before committing it
 	@$(BIN)/python -m tests.golden
 
@@ -47,4 +52,4 @@ lock:  ## Resolve the dependencies anew (needs uv)
 		--no-emit-index-url --upgrade --custom-compile-command "make lock" --output-file requirements.lock
 
 clean:  ## Remove what make made
-	rm -rf .venv .mypy_cache .pytest_cache .ruff_cache .hypothesis build dist
+	rm -rf .venv .venv-lowest .mypy_cache .pytest_cache .ruff_cache .hypothesis build dist

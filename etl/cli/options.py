@@ -11,22 +11,18 @@ from click.shell_completion import CompletionItem
 Command = TypeVar("Command", bound=Callable[..., Any])
 
 
-class FormatName(click.ParamType[str]):
-    """The name of an adapter; they are loaded when one is given or completed."""
+def _known_format(_ctx: click.Context, _param: click.Parameter, value: str | None) -> str | None:
+    """The name itself; UsageError lists those there are. Adapters are loaded when one is named."""
+    from etl.adapter import adapter_named
 
-    name = "format"
+    return None if value is None else adapter_named(value).name
 
-    def convert(self, value: str, param: click.Parameter | None, ctx: click.Context | None) -> str:
-        """The name itself; UsageError lists those there are."""
-        from etl.adapter import adapter_named
 
-        return adapter_named(value).name
+def _complete_format(_ctx: click.Context, _param: click.Parameter, incomplete: str) -> list[CompletionItem]:
+    """Names that begin with what is typed so far."""
+    from etl.adapter import adapters
 
-    def shell_complete(self, ctx: click.Context, param: click.Parameter, incomplete: str) -> list[CompletionItem]:
-        """Names that begin with what is typed so far."""
-        from etl.adapter import adapters
-
-        return [CompletionItem(name, help=a.about) for name, a in adapters().items() if name.startswith(incomplete)]
+    return [CompletionItem(name, help=a.about) for name, a in adapters().items() if name.startswith(incomplete)]
 
 
 def lake_option(command: Command) -> Command:
@@ -49,9 +45,14 @@ def json_option(command: Command) -> Command:
 
 
 def format_option(command: Command) -> Command:
-    """`--format`, where a file's format can be named instead of detected."""
+    """`--format`, where a file's format can be named instead of told by content."""
     return click.option(
-        "--format", "format_name", type=FormatName(), help="Read every file as this format (`etl formats` lists them)."
+        "--format",
+        "format_name",
+        metavar="NAME",
+        callback=_known_format,
+        shell_complete=_complete_format,
+        help="Read every file as this format (`etl formats` lists them).",
     )(command)
 
 
