@@ -48,6 +48,8 @@ class Line(msgspec.Struct, gc=False, eq=False):
     at: int | None = None
     """Microseconds since the epoch."""
     uuid: str | None = None
+    origin: str | None = None
+    """The id of the line that it is a copy of, where it says so; else its own."""
     parents: tuple[str, ...] = ()
     """Ids of the line before it in the chain, as its versions name them."""
     thread: str = ""
@@ -132,6 +134,9 @@ def _exported(events: list[StoredEvent]) -> Iterator[Line]:
 
 def _line(value: dict[str, Any], event: StoredEvent, place: tuple[int, int], at: int | None) -> Line:
     line = Line(value, kind_of(value), event.record, event.source_uri, place, at, text_of(value, "uuid"))
+    copied = value.get("forkedFrom")
+    line.origin = text_of(copied, "messageUuid") if isinstance(copied, dict) else None
+    line.origin = line.origin or line.uuid
     parent = text_of(value, "parentUuid")
     if parent:
         line.parents = (parent,)

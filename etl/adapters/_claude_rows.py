@@ -104,8 +104,8 @@ class _Session:
     def _copied_from(self, way: Path) -> Identity | None:
         """The row that owns the last of the lines that the path has from another session."""
         for line in reversed(way.lines):
-            if id(line) in self.owner and line.uuid in self.known:
-                return self.known[line.uuid].identity
+            if id(line) in self.owner and line.origin in self.known:
+                return self.known[line.origin].identity
         return None
 
     def _continued(self, way: Path) -> Identity | None:

@@ -52,8 +52,8 @@ def _holders(sessions: dict[str, list[Line]]) -> dict[int, set[str]]:
     named: dict[tuple[str, str, str | None], list[tuple[str, Line]]] = {}
     for key, lines in sessions.items():
         for line in lines:
-            if line.uuid is not None:
-                named.setdefault((line.uuid, line.kind, line.message_id), []).append((key, line))
+            if line.origin is not None:
+                named.setdefault((line.origin, line.kind, line.message_id), []).append((key, line))
     holders: dict[int, set[str]] = {}
     for group in named.values():
         if len({key for key, _ in group}) < 2:
@@ -64,7 +64,7 @@ def _holders(sessions: dict[str, list[Line]]) -> dict[int, set[str]]:
             for longest, at, members in alike:
                 # A response may be copied before it is complete; everything else is copied as it is (or masked).
                 begun = line.message_id is not None and content != "" and longest.startswith(content)
-                if begun or (at == line.at and (longest == content or is_global(line.uuid or ""))):
+                if begun or (at == line.at and (longest == content or is_global(line.origin or ""))):
                     members.append((key, line))
                     break
             else:

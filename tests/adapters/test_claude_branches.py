@@ -138,6 +138,19 @@ def test_a_resumed_session_inherits_what_it_copied() -> None:
     assert [row["row_hash"] for row in rows(second.lines, first.lines)] == [row["row_hash"] for row in found]
 
 
+def test_a_forked_session_names_the_lines_that_it_copied() -> None:
+    first, second = _resumed()
+    for number, line in enumerate(second.lines[:2]):
+        line["forkedFrom"] = {"sessionId": "s-a", "messageUuid": line["uuid"]}
+        line["uuid"] = f"new-{number}"
+    second.lines[1]["parentUuid"] = "new-0"
+    second.lines[2]["parentUuid"] = "new-1"
+    found = rows(second.lines, first.lines)
+    assert [row["conversation_id"] for row in found] == ["s-a", "s-b"]
+    assert _inherited(found[1]) == [True, True, False, False]
+    assert found[1]["parent_id"] == found[0]["rollout_id"]
+
+
 def test_who_owns_copied_lines_is_told_by_the_set_of_lines() -> None:
     first, second = _resumed()
     third = Session("s-0", minute=9)
