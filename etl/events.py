@@ -166,6 +166,7 @@ class EventStore:
                 "threads": 1,
                 "preserve_insertion_order": False,
                 "temp_directory": spill,
+                "enable_progress_bar": False,
             }
             with duckdb.connect(config=config) as db:
                 search = _Search(db, self._lake, source, adapter, self._window_days)
