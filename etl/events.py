@@ -166,9 +166,9 @@ class EventStore:
                 "threads": 1,
                 "preserve_insertion_order": False,
                 "temp_directory": spill,
-                "enable_progress_bar": False,
             }
             with duckdb.connect(config=config) as db:
+                db.execute("SET enable_progress_bar = false")
                 search = _Search(db, self._lake, source, adapter, self._window_days)
                 search.spread(touched)
                 search.unite()
