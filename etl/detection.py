@@ -13,8 +13,8 @@ from etl.errors import DetectionError, SourceError
 from etl.framing import Limits, frame
 from etl.opening import blocks
 
-SAMPLE_RECORDS = 64
-SAMPLE_BYTES = 4 << 20
+SAMPLE_RECORDS = 24
+SAMPLE_BYTES = 2 << 20
 LEAST_SCORE = 0.3
 """Below it, no claim counts."""
 LEAST_LEAD = 0.05

@@ -21,7 +21,7 @@ from etl.lake import StagedFile
 from etl.normalise import FileMemory, Refused, Stream, normalise
 from etl.opening import Digest, blocks
 from etl.report import FileResult, Place
-from etl.staging import FLUSH_BYTES, Rejects, RowBuffer, Settings, Staging
+from etl.staging import FLUSH_BYTES, EventBuffer, Rejects, RowBuffer, Settings, Staging
 
 UNDETECTED = "unknown"
 """Source name of files that no adapter reads, where the user named none."""
@@ -35,11 +35,13 @@ class Reader:
         self.staging = Staging(settings, worker)
         self.rows = RowBuffer(settings, self.staging)
         self.rejects = Rejects(settings, self.staging)
+        self.events = EventBuffer(self.staging)
 
     def close(self) -> list[StagedFile]:
         """Flush everything; the files to commit."""
         self.rows.flush()
         self.rejects.flush()
+        self.events.flush()
         return self.staging.close()
 
     def read(self, file: FoundFile) -> FileResult:
@@ -107,7 +109,7 @@ class _Parsing:
                     )
                 self._handed.clear()
         if self._events.rows:
-            self._reader.staging.write("events", self._events.table())
+            self._reader.events.add(self._events.table())
         result.touched = self._events.touched
         units = result.records_used + result.rejects.total() + result.ignored.total() - before
         lost = self._framed - units
@@ -145,7 +147,7 @@ class _Parsing:
             self._events.add(outcome)
             result.records_used += 1
             if self._events.size >= FLUSH_BYTES:
-                self._reader.staging.write("events", self._events.table())
+                self._reader.events.add(self._events.table())
         elif isinstance(outcome, Unusable):
             self._reject(outcome.record, outcome.reason, outcome.message)
         else:

@@ -105,6 +105,26 @@ class RowBuffer:
             self._staging.write("rollouts", table)
 
 
+class EventBuffer:
+    """Events on their way to staging: those of many small files go through redaction together."""
+
+    def __init__(self, staging: Staging) -> None:
+        self._staging = staging
+        self._tables: list[pa.Table] = []
+        self._bytes = 0
+
+    def add(self, table: pa.Table) -> None:
+        self._tables.append(table)
+        self._bytes += table.nbytes
+        if self._bytes >= FLUSH_BYTES:
+            self.flush()
+
+    def flush(self) -> None:
+        if self._tables:
+            tables, self._tables, self._bytes = self._tables, [], 0
+            self._staging.write("events", pa.concat_tables(tables).unify_dictionaries().combine_chunks())
+
+
 class Rejects:
     """Rejected records on their way to staging."""
 
