@@ -1,0 +1,159 @@
+"""The lines of Codex rollout files: what each is, and which of them a fork copied from the session it came from.
+
+A line is `{timestamp, type, payload}`. Old files have bare lines: a header `{id, timestamp, instructions}` and the
+items of the Responses API. A forked session and a sub-agent's may begin with the lines of their parent, the times old
+or new; they carry the parent's `session_meta` after their own.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from typing import Any
+
+import msgspec
+
+from etl.adapters._session import canonical, dict_of, stored, text_of
+from etl.conversation import Record, StoredEvent
+from etl.times import instant
+
+META, CONTEXT, ITEM, EVENT, COMPACTED, NOTE = "meta", "context", "item", "event", "compacted", "note"
+_ENVELOPES = {
+    "session_meta": META,
+    "turn_context": CONTEXT,
+    "response_item": ITEM,
+    "event_msg": EVENT,
+    "compacted": COMPACTED,
+    "inter_agent_communication_metadata": NOTE,
+}
+BARE_ITEMS = frozenset(
+    {
+        "message", "reasoning", "function_call", "function_call_output", "custom_tool_call", "custom_tool_call_output",
+        "local_shell_call", "web_search_call", "tool_search_call", "tool_search_output", "tool_call", "tool_result",
+        "image_generation_call",
+    }
+)  # fmt: skip
+
+
+class Line(msgspec.Struct, gc=False, eq=False):
+    """One line of a session."""
+
+    kind: str
+    type: str
+    """The type of the payload."""
+    payload: dict[str, Any]
+    record: Record
+    time: Any
+    """As logged."""
+    at: int | None
+    """Microseconds since the epoch."""
+    copied: bool = False
+    """True where an earlier session owns it."""
+    repeats: bool = False
+    """True for an event whose text an item says."""
+
+
+def classify(value: Any) -> tuple[str, str, dict[str, Any]] | None:
+    """(kind, payload type, payload) of a line; None where it is none of a rollout."""
+    if not isinstance(value, dict):
+        return None
+    kind = text_of(value, "type")
+    if kind is None:
+        bare = text_of(value, "id") and text_of(value, "timestamp")
+        return (META, "session_meta", value) if bare and ("instructions" in value or "git" in value) else None
+    payload = value.get("payload", value.get("item"))
+    if kind in _ENVELOPES:
+        return (_ENVELOPES[kind], text_of(payload, "type") or "", payload) if isinstance(payload, dict) else None
+    if kind in BARE_ITEMS and payload is None:
+        return (ITEM, kind, value)
+    return None
+
+
+def lines_of(events: Iterable[StoredEvent]) -> list[Line]:
+    """The lines of one session, in the order of its events."""
+    found = []
+    for event in events:
+        value = stored(event)
+        classified = classify(value)
+        if classified is not None:
+            found.append(Line(*classified, event.record, value.get("timestamp"), event.at))
+    return found
+
+
+def session_of(payload: dict[str, Any]) -> str | None:
+    """The session that a header names: of a sub-agent its own `id`, not the `session_id` that it shares."""
+    return text_of(payload, "id", "session_id")
+
+
+def parent_of(payload: dict[str, Any]) -> str | None:
+    """The session that a header says this one came from."""
+    spawn = dict_of(dict_of(dict_of(payload, "source"), "subagent"), "thread_spawn")
+    return text_of(payload, "forked_from_id", "parent_thread_id") or text_of(spawn, "parent_thread_id")
+
+
+def header(key: str, lines: Iterable[Line]) -> Line | None:
+    """The header of the session itself: the first that names it, else the first of all."""
+    headers = [line for line in lines if line.kind == META]
+    return next((line for line in headers if session_of(line.payload) == key), headers[0] if headers else None)
+
+
+def mark_copied(key: str, lines: list[Line], parent: list[Line] | None) -> None:
+    """Mark the lines that a session has from its parent, by what the parent says; without it, by their times."""
+    own = header(key, lines)
+    if own is None or parent_of(own.payload) is None:
+        return
+    for line in lines:
+        if line.kind == META and session_of(line.payload) not in (None, key):
+            line.copied = True
+    rest = [line for line in lines if line.kind != META]
+    for line in _as_in(rest, parent) if parent is not None else _before(own, rest, any(line.copied for line in lines)):
+        line.copied = True
+
+
+def _as_in(lines: list[Line], parent: list[Line]) -> Iterator[Line]:
+    """The first lines, as long as the parent has their like in the same order; it may have more."""
+    places: dict[str, list[int]] = {}
+    for number, line in enumerate(parent):
+        places.setdefault(_said(line), []).append(number)
+    last = -1
+    for line in lines:
+        found = next((number for number in places.get(_said(line), ()) if number > last), None)
+        if found is None:
+            return
+        last = found
+        yield line
+
+
+def _said(line: Line) -> str:
+    return canonical([line.kind, line.payload])
+
+
+def _before(own: Line, lines: list[Line], replayed: bool) -> Iterator[Line]:
+    """The lines of turns that began before the session did; the ids of turns are UUIDs with a time in them."""
+    start = instant(own.payload.get("timestamp", own.time)).micros
+    start = start if start is not None else own.at
+    if start is None:
+        return
+    old = False
+    for number, line in enumerate(lines):
+        turn = _begun(text_of(line.payload, "turn_id")) if replayed else None
+        if turn is not None:
+            old = turn < start - 1_000_000
+        elif number == 0 and replayed:
+            later = (_begun(text_of(each.payload, "turn_id")) for each in lines)
+            old = (next((at for at in later if at is not None), start)) < start - 1_000_000
+        if old or (line.at is not None and line.at < start - 1_000_000):
+            yield line
+
+
+def _begun(name: str | None) -> int | None:
+    """When a UUID of version 7 was made, in microseconds.
+
+    >>> _begun("019fc8be-0000-7000-8000-000000000001"), _begun("turn-1")
+    (1785754079232000, None)
+    """
+    if name is None or len(name) != 36 or name[14] != "7":
+        return None
+    try:
+        return int(name[:8] + name[9:13], 16) * 1000
+    except ValueError:
+        return None

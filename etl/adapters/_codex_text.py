@@ -1,0 +1,88 @@
+"""What in a user's item of Codex a person typed, and what the program put there; and which events only repeat items."""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Iterable
+
+from etl.adapters._blocks import plain, read
+from etl.adapters._claude_text import squeezed
+from etl.adapters._codex_lines import EVENT, ITEM, Line
+from etl.adapters._session import list_of, text_of
+
+_STARTS = (
+    "# AGENTS.md instructions",
+    "Another language model started to solve this problem and produced a summary",
+    "You have exceeded the maximum number of",
+    "Warning: The maximum number of unified exec processes",
+    "Warning: apply_patch was requested via",
+)
+_TAGS = frozenset(
+    {
+        "environment_context", "user_instructions", "permissions", "permissions instructions", "collaboration_mode",
+        "turn_aborted", "user_shell_command", "user_action", "skill", "skills_instructions", "subagent_notification",
+        "model_switch", "personality_spec", "realtime_conversation", "apps_instructions", "plugins_instructions",
+        "INSTRUCTIONS", "hook_prompt", "goal_context", "multi_agent_mode", "memory_context", "system_reminder",
+    }
+)  # fmt: skip
+_TAGGED = re.compile(r"<([A-Za-z_ ]{3,40})>.*</([A-Za-z_]{3,40})>\Z", re.DOTALL)
+
+
+def is_harness(text: str) -> bool:
+    """Whether a text in the user's place is the program's.
+
+    >>> is_harness("<environment_context><cwd>/srv</cwd></environment_context>"), is_harness("<b>Bold</b>?")
+    (True, False)
+    """
+    bare = text.strip()
+    if bare.startswith(_STARTS):
+        return True
+    found = _TAGGED.match(bare)
+    return found is not None and found.group(1) in _TAGS and found.group(1).split(" ")[0] == found.group(2)
+
+
+_SAYING = {"user_message": "user", "agent_message": "assistant", "agent_reasoning": "reasoning",
+           "agent_reasoning_raw_content": "reasoning"}  # fmt: skip
+
+
+def spoken(line: Line) -> tuple[str, str] | None:
+    """(who, text) of an event that tells what was said; None for other lines."""
+    who = _SAYING.get(line.type) if line.kind == EVENT else None
+    text = text_of(line.payload, "message", "text")
+    return None if who is None or text is None else (who, text)
+
+
+def mark_repeats(lines: Iterable[Line]) -> None:
+    """Mark the events that say what an item says; each item speaks for one event of its kind."""
+    lines = list(lines)
+    said: Counter[tuple[str, str]] = Counter()
+    whole: dict[str, list[str]] = {"user": [], "assistant": [], "reasoning": []}
+    for line in lines:
+        if line.kind != ITEM:
+            continue
+        if line.type == "message" and text_of(line.payload, "role") in ("user", "assistant"):
+            who = str(line.payload["role"])
+            text = squeezed(read(line.payload.get("content")).text)
+            said[who, text] += 1
+            whole[who].append(text)
+        elif line.type == "reasoning":
+            pieces = [
+                squeezed(text_of(block, "text") or plain(block))
+                for key in ("summary", "content")
+                for block in list_of(line.payload, key)
+            ]
+            for piece in pieces:
+                said["reasoning", piece] += 1
+            whole["reasoning"].append(" ".join(pieces))
+    for line in lines:
+        found = spoken(line)
+        if found is None:
+            continue
+        who, text = found[0], squeezed(found[1])
+        if said[who, text] > 0:
+            said[who, text] -= 1
+            line.repeats = True
+        elif who != "assistant":
+            # The item may hold more: context of an editor before what was typed, pictures, further paragraphs.
+            line.repeats = bool(text) and any(text in one for one in whole[who])

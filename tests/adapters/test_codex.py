@@ -1,0 +1,241 @@
+"""Codex sessions: forks, sub-agents, rollbacks, compactions, aborted turns, growing files."""
+
+from __future__ import annotations
+
+import json
+import random
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from etl.adapters._codex_text import is_harness
+from etl.adapters._codex_tokens import Totals
+from tests.adapters.codex_rollouts import Rollout
+from tests.cases.reading import read_in
+from tests.lakes import rows, said
+
+
+def _file(folder: Path, name: str, rollout: Rollout) -> Path:
+    folder.mkdir(parents=True, exist_ok=True)
+    path = folder / name
+    path.write_text("\n".join(rollout.lines) + "\n", encoding="utf-8")
+    return path
+
+
+def _parent() -> Rollout:
+    parent = Rollout("parent", dual=False)
+    parent.said("user", "Weave a rug.")
+    parent.call("p1", cmd="yarn")
+    parent.said("assistant", "Woven.")
+    parent.used((100, 0, 10, 0))
+    return parent
+
+
+def _fork(parent: Rollout, meta: dict[str, Any]) -> Rollout:
+    fork = Rollout("fork", dual=False, **meta)
+    del fork.lines[1]
+    fork.later(600)
+    for line in parent.lines:
+        fork.copied(line)
+    fork.later(9)
+    fork.turn("loom-1", turn="own")
+    fork.said("user", "In blue.")
+    fork.said("assistant", "Blue.")
+    fork.used((150, 0, 25, 0))
+    return fork
+
+
+def _texts(row: dict[str, Any]) -> list[tuple[str, bool]]:
+    return [
+        (message["content"], bool(info["inherited"]))
+        for message, info in zip(row["messages"], row["message_info"], strict=True)
+    ]
+
+
+@pytest.mark.parametrize(
+    "meta",
+    [
+        {"forked_from_id": "parent"},
+        {"source": {"subagent": {"thread_spawn": {"parent_thread_id": "parent", "agent_role": "dyer"}}}},
+    ],
+    ids=["fork", "sub-agent"],
+)
+def test_copied_history_is_inherited_and_counts_once(meta: dict[str, Any], tmp_path: Path, lake: Path) -> None:
+    parent = _parent()
+    logs = [_file(tmp_path, "b.jsonl", parent), _file(tmp_path, "a.jsonl", _fork(parent, meta))]
+    read_in(lake, *logs)
+    by_key = {row["conversation_id"]: row for row in rows(lake)}
+    assert by_key["fork"]["parent_id"] == by_key["parent"]["rollout_id"]
+    assert _texts(by_key["fork"]) == [
+        ("Weave a rug.", True),
+        ("", True),
+        ("ok", True),
+        ("Woven.", True),
+        ("In blue.", False),
+        ("Blue.", False),
+    ]
+    assert by_key["fork"]["prompt_len"] == 5
+    assert (by_key["parent"]["usage"]["output_tokens"], by_key["fork"]["usage"]["output_tokens"]) == (10, 15)
+    assert by_key["fork"]["agent"] == ("dyer" if "source" in meta else "codex")
+
+
+def test_a_fork_without_its_parent_goes_by_the_times_of_its_turns(tmp_path: Path, lake: Path) -> None:
+    old, own = "019b0000-0000-7000-8000-000000000001", "019cd203-9800-7000-8000-000000000002"
+    fork = Rollout("fork", dual=False, forked_from_id="gone")
+    del fork.lines[1]
+    fork.line("session_meta", {"id": "gone"})
+    fork.turn("loom-1", turn_id=old)
+    fork.said("user", "Weave a rug.")
+    fork.said("assistant", "Woven.")
+    fork.used((100, 0, 10, 0))
+    fork.turn("loom-1", turn_id=own)
+    fork.said("user", "In blue.")
+    fork.said("assistant", "Blue.")
+    fork.used((150, 0, 25, 0))
+    read_in(lake, _file(tmp_path, "fork.jsonl", fork))
+    (row,) = rows(lake)
+    assert _texts(row) == [("Weave a rug.", True), ("Woven.", True), ("In blue.", False), ("Blue.", False)]
+    assert row["usage"]["output_tokens"] == 15
+    assert "ambiguous_parent" in row["flags"]
+
+
+def test_a_parent_that_comes_a_night_later_changes_what_is_inherited(tmp_path: Path, lake: Path) -> None:
+    parent = _parent()
+    fork = _file(tmp_path, "fork.jsonl", _fork(parent, {"forked_from_id": "parent"}))
+    read_in(lake, fork)
+    (alone,) = rows(lake)
+    assert not any(inherited for _, inherited in _texts(alone))
+    read_in(lake, fork, _file(tmp_path, "parent.jsonl", parent))
+    whole = tmp_path / "whole"
+    read_in(whole, fork, tmp_path / "parent.jsonl")
+    assert said(lake) == said(whole)
+    assert len(rows(lake)) == 2
+
+
+def test_turns_that_were_rolled_back_are_a_row_of_their_own(tmp_path: Path, lake: Path) -> None:
+    rollout = Rollout("rolled")
+    rollout.said("user", "Warp?")
+    rollout.said("assistant", "Linen.")
+    rollout.used((10, 0, 1, 0))
+    rollout.said("user", "Weft, in wool.")
+    rollout.said("assistant", "Wool.")
+    rollout.used((30, 0, 3, 0))
+    rollout.event("thread_rolled_back", num_turns=1)
+    rollout.said("user", "Weft, in silk.")
+    rollout.said("assistant", "Silk.")
+    rollout.used((60, 0, 6, 0))
+    read_in(lake, _file(tmp_path, "rolled.jsonl", rollout))
+    left, main = sorted(rows(lake), key=lambda row: row["parent_id"] is None)
+    assert [text for text, _ in _texts(main)] == ["Warp?", "Linen.", "Weft, in silk.", "Silk."]
+    assert _texts(left) == [("Warp?", True), ("Linen.", True), ("Weft, in wool.", False), ("Wool.", False)]
+    assert left["parent_id"] == main["rollout_id"]
+    assert "abandoned" in left["flags"]
+    assert (main["usage"]["input_tokens"], left["usage"]["input_tokens"]) == (40, 20)
+
+
+def test_a_compaction_repeats_nothing_and_its_summary_is_no_turn(tmp_path: Path, lake: Path) -> None:
+    rollout = Rollout("compact")
+    rollout.said("user", "Dye it.")
+    rollout.said("assistant", "Dyed.")
+    history = [
+        {"type": "message", "role": "user", "content": [{"type": "input_text", "text": text}]}
+        for text in ("Dye it.", "So far: it was dyed.")
+    ]
+    rollout.line("compacted", {"message": "", "replacement_history": history})
+    rollout.said("user", "Dry it.")
+    rollout.said("assistant", "Dried.")
+    read_in(lake, _file(tmp_path, "compact.jsonl", rollout))
+    (row,) = rows(lake)
+    assert [text for text, _ in _texts(row)] == ["Dye it.", "Dyed.", "So far: it was dyed.", "Dry it.", "Dried."]
+    assert [info["synthetic"] for info in row["message_info"]] == [False, False, True, False, False]
+    assert (row["n_turns"], row["flags"]) == (2, ["compacted"])
+
+
+def test_an_aborted_turn_leaves_its_call_open(tmp_path: Path, lake: Path) -> None:
+    rollout = Rollout("aborted")
+    rollout.said("user", "Shear the sheep.")
+    rollout.call("c1", output=None, cmd="shear")
+    rollout.event("turn_aborted", reason="interrupted")
+    path = _file(tmp_path, "aborted.jsonl", rollout)
+    read_in(lake, path)
+    (row,) = rows(lake)
+    assert (row["status"], row["finish_reason"], row["steps"][0]["status"]) == ("aborted", "interrupted", "missing")
+    rollout.said("user", "Go on.")
+    rollout.said("assistant", "Shorn.")
+    read_in(lake, _file(tmp_path, "aborted.jsonl", rollout))
+    (row,) = rows(lake)
+    assert (row["status"], row["final_text"]) == ("completed", "Shorn.")
+
+
+def test_the_events_alone_tell_a_session_too(tmp_path: Path, lake: Path) -> None:
+    rollout = Rollout("events")
+    rollout.event("user_message", message="Card the wool.", images=["data:image/png;base64,AAAA"])
+    rollout.event("agent_reasoning", text="It is matted.")
+    rollout.event(
+        "mcp_tool_call_end",
+        call_id="m1",
+        invocation={"server": "mill", "tool": "card", "arguments": {"kilos": 2}},
+        duration={"secs": 2, "nanos": 0},
+        result={"Err": "belt off"},
+    )
+    rollout.event("agent_message", message="The belt is off.")
+    read_in(lake, _file(tmp_path, "events.jsonl", rollout))
+    (row,) = rows(lake)
+    assert [message["role"] for message in row["messages"]] == ["user", "assistant", "tool", "assistant"]
+    assert (row["steps"][0]["tool"], row["steps"][0]["status"], row["steps"][0]["duration_ms"]) == (
+        "mcp__mill__card",
+        "error",
+        2000.0,
+    )
+    assert (row["messages"][1]["reasoning_content"], row["final_text"]) == ("It is matted.", "The belt is off.")
+
+
+def test_a_file_that_holds_two_sessions_gives_two_rows(tmp_path: Path, lake: Path) -> None:
+    first, second = Rollout("first"), Rollout("second")
+    for rollout in (first, second):
+        rollout.said("user", "Spin.")
+        rollout.said("assistant", "Spun.")
+    path = tmp_path / "all.jsonl"
+    path.write_text("\n".join([*first.lines, *second.lines]) + "\n", encoding="utf-8")
+    read_in(lake, path)
+    assert sorted(row["conversation_id"] for row in rows(lake)) == ["first", "second"]
+    assert {row["n_turns"] for row in rows(lake)} == {1}
+
+
+def test_a_session_that_grows_over_nights_gives_the_row_of_one(tmp_path: Path, samples: Path) -> None:
+    lines = (samples / "codex" / "lamp.jsonl").read_bytes().splitlines(keepends=True)
+    nights, once = tmp_path / "nights", tmp_path / "once"
+    path = tmp_path / "lamp.jsonl"
+    for end in (5, 17, 30, len(lines)):
+        path.write_bytes(b"".join(lines[:end]))
+        read_in(nights, path)
+    read_in(once, path)
+    assert said(nights) == said(once)
+
+
+@given(st.lists(st.tuples(st.integers(0, 9), st.integers(0, 9)), max_size=12), st.integers(0, 2**32))
+def test_the_sum_of_what_totals_add_is_the_last_total(adds: list[tuple[int, int]], seed: int) -> None:
+    pick = random.Random(seed)
+    totals, read, written = Totals(), 0, 0
+    found = []
+    for more_read, more_written in adds:
+        read, written = read + more_read, written + more_written
+        total = {"input_tokens": read, "output_tokens": written}
+        found += [totals.add(total) for _ in range(pick.randint(1, 3))]
+    assert sum(new.input_tokens or 0 for new in found if new) == read
+    assert sum(new.output_tokens or 0 for new in found if new) == written
+
+
+@given(st.text(max_size=60))
+def test_a_person_may_write_tags_of_their_own(text: str) -> None:
+    assert not is_harness(f"Why does {text} fail?")
+    assert is_harness(f"<environment_context>{text}</environment_context>")
+
+
+def test_sample_secrets_and_unknown_lines(samples: Path, lake: Path) -> None:
+    report = read_in(lake, samples / "codex")
+    assert report["ignored"] == {"record_type": 2, "unknown_type:tide_report": 1}
+    assert "FAKE0000" not in json.dumps([row["messages"] for row in rows(lake)])
