@@ -29,6 +29,11 @@ DETACHED = frozenset(
 )  # fmt: skip
 """Types without a place in the log whose text is kept with the row."""
 QUEUE = "queue-operation"
+SNAPSHOT = "file-history-snapshot"
+_NOTED = frozenset(
+    {"compact_boundary", "microcompact_boundary", "pr-link", "frame-link", "relocated", "worktree-state"}
+)
+"""Types without a message that tell of something at its time."""
 WRAPPER = "loglines"
 
 
@@ -40,7 +45,7 @@ class Line(msgspec.Struct, gc=False, eq=False):
 
     value: dict[str, Any]
     kind: str
-    """user, assistant, system, attachment, progress, queue-operation, or detached."""
+    """user, assistant, system, attachment, progress, queue-operation, file-history-snapshot, or detached."""
     record: Record
     uri: str
     place: tuple[int, int]
@@ -77,8 +82,10 @@ def kind_of(value: dict[str, Any]) -> str:
             return kind
         if kind in DETACHED and not isinstance(value.get("message"), dict):
             return "detached"
-        if kind in ("compact_boundary", "microcompact_boundary", "pr-link", "frame-link"):
+        if kind in _NOTED:
             return "system"
+        if kind == SNAPSHOT:
+            return SNAPSHOT if backups_in(value) else ""
     message = value.get("message")
     if isinstance(message, dict) and (message.get("content") or message.get("role") in SPEAKERS):
         return "assistant" if message.get("role") == "assistant" else "user"
@@ -87,6 +94,19 @@ def kind_of(value: dict[str, Any]) -> str:
     if text_of(value, "uuid"):
         return "system"
     return "detached" if any(text_of(value, key) for key in ("content", "text", "prompt", "summary")) else ""
+
+
+def backups_in(value: dict[str, Any]) -> dict[str, Any]:
+    """The backups of files that a snapshot lists: path → version, time and name."""
+    snapshot = value.get("snapshot")
+    backups = snapshot.get("trackedFileBackups") if isinstance(snapshot, dict) else None
+    return backups if isinstance(backups, dict) else {}
+
+
+def time_in(value: dict[str, Any]) -> Any:
+    """When a line was written, as it says itself."""
+    at, snapshot = value.get("timestamp"), value.get("snapshot")
+    return snapshot.get("timestamp") if at is None and isinstance(snapshot, dict) else at
 
 
 def session_lines(events: Iterable[StoredEvent]) -> dict[str, list[Line]]:
@@ -108,7 +128,7 @@ def session_lines(events: Iterable[StoredEvent]) -> dict[str, list[Line]]:
 
 def _lines(event: StoredEvent, value: dict[str, Any]) -> Iterator[Line]:
     offset = event.record.offset or 0
-    at = event.at if event.at is not None else instant(value.get("timestamp")).micros
+    at = event.at if event.at is not None else instant(time_in(value)).micros
     yield _line(value, event, (offset, 0), at)
     if value.get("type") == "progress":
         yield from _nested(value, event, offset, at)
@@ -128,7 +148,7 @@ def _exported(events: list[StoredEvent]) -> Iterator[Line]:
                 if here[said] <= seen[said]:
                     continue
             place = (event.record.offset or 0, number)
-            yield _line(item, event, place, instant(item.get("timestamp")).micros)
+            yield _line(item, event, place, instant(time_in(item)).micros)
         seen |= here
 
 

@@ -12,7 +12,7 @@ from collections.abc import Iterable
 from typing import Any
 
 from etl.adapters._blocks import Result, read, result
-from etl.adapters._claude_lines import QUEUE, Line
+from etl.adapters._claude_lines import QUEUE, SNAPSHOT, Line, backups_in, time_in
 from etl.adapters._claude_response import Response
 from etl.adapters._claude_said import Said
 from etl.adapters._claude_text import (
@@ -55,6 +55,7 @@ class Transcript:
         self._by_id: dict[str, Response] = {}
         self._calls: dict[str, ToolCall] = {}
         self._nameless: dict[str, list[ToolCall]] = {}
+        self._backups: dict[str, Any] = {}
         self._said = Said(lines)
 
     def add(self, line: Line, inherited: bool) -> None:
@@ -70,6 +71,8 @@ class Transcript:
             self._queued(line, inherited)
         elif line.kind == "system":
             self._system(line)
+        elif line.kind == SNAPSHOT:
+            self._snapshot(line)
 
     def messages(self) -> list[Message]:
         """What was made of the lines, in order."""
@@ -222,6 +225,15 @@ class Transcript:
         elif subtype == "turn_duration":
             return
         self._note(line)
+
+    def _snapshot(self, line: Line) -> None:
+        """Each snapshot lists all backups again: noted is what is new in it."""
+        backups = backups_in(line.value)
+        new = {path: backup for path, backup in backups.items() if self._backups.get(path) != backup}
+        self._backups.update(new)
+        if new:
+            note = {"type": SNAPSHOT, "messageId": line.value.get("messageId"), "timestamp": time_in(line.value)}
+            self._notes.setdefault(len(self._items) - 1, []).append({**note, "trackedFileBackups": new})
 
     def _note(self, line: Line, without: str | None = None) -> None:
         value = line.value

@@ -20,20 +20,18 @@ from collections.abc import Iterable, Iterator, Sequence
 from typing import Any, ClassVar
 
 from etl.adapter import Adapter, FileContext, Sample
-from etl.adapters._claude_lines import SPEAKERS, WRAPPER, canonical, chain_only, kind_of
+from etl.adapters._claude_lines import SNAPSHOT, SPEAKERS, WRAPPER, canonical, chain_only, kind_of, time_in
 from etl.adapters._claude_rows import conversations
 from etl.adapters._claude_text import content_of, text_of
 from etl.conversation import Conversation, Fragment, Ignored, Outcome, Record, StoredEvent, Unusable
 from etl.identity import digest
 
 _IGNORED = {
-    "file-history-snapshot": "backups of edited files, for undo",
+    "file-history-snapshot": "a list of backups of edited files that lists none",
     "file-history-delta": "backups of edited files, for undo",
     "attribution-snapshot": "who wrote which line, for commits",
     "mode": "a switch of the interface",
     "permission-mode": "a switch of the interface; user lines name the mode they were said in",
-    "worktree-state": "where the working tree lies",
-    "relocated": "where the working folder went",
     "bridge-session": "ids of a remote control",
     "atis-latch": "ids of a remote control",
     "started": "the start of a workflow step; its result is told by another line",
@@ -123,9 +121,9 @@ def _refused(record: Record) -> Outcome | None:
     if isinstance(value.get(WRAPPER), list):
         return None
     kind = value.get("type")
-    if isinstance(kind, str) and kind in _IGNORED and not text_of(value, "uuid"):
-        return Ignored(kind)
     found = kind_of(value)
+    if isinstance(kind, str) and kind in _IGNORED and found != SNAPSHOT and not text_of(value, "uuid"):
+        return Ignored(kind)
     if found == "queue-operation" and not text_of(value, "content"):
         return Ignored(_QUEUE_RULE)
     if found in SPEAKERS and content_of(value) is None and "content" not in _message(value):
@@ -168,7 +166,7 @@ def _fragment(record: Record, key: str, before: str | None) -> Fragment:
     inside = value.get(WRAPPER)
     if isinstance(inside, list):
         first = next((line for line in inside if isinstance(line, dict)), {})
-        return Fragment(record, key, at=first.get("timestamp"))
+        return Fragment(record, key, at=time_in(first))
     link = text_of(value, "uuid")
     copied = value.get("forkedFrom")
     if isinstance(copied, dict):
@@ -176,7 +174,7 @@ def _fragment(record: Record, key: str, before: str | None) -> Fragment:
     elif before is not None and before != key:
         # A file that goes on under a new session id: its first line only names the last of the old session.
         link = text_of(value, "parentUuid") or link
-    return Fragment(record, key, link, value.get("timestamp"), chain_only(value))
+    return Fragment(record, key, link, time_in(value), chain_only(value))
 
 
 def _unwrapped(sample: Sample) -> list[Any]:

@@ -264,6 +264,23 @@ def test_the_queue_says_nothing_twice_and_loses_nothing() -> None:
     assert [note.get("content") for note in row["message_info"][2]["extra"]["notes"]] == ["Never sent."]
 
 
+def test_snapshots_of_files_tell_what_is_new_in_them() -> None:
+    session = Session()
+    first = {"/a.py": {"backupFileName": "a@v1", "version": 1}}
+    both = {**first, "/b.py": {"backupFileName": "b@v1", "version": 1}}
+    session.user("Change both.")
+    for number, backups in enumerate((first, both, both)):
+        snapshot = {
+            "messageId": "s-1-0",
+            "trackedFileBackups": backups,
+            "timestamp": f"2026-02-03T10:00:0{number + 2}Z",
+        }
+        session.lines.append({"type": "file-history-snapshot", "messageId": "s-1-0", "snapshot": snapshot})
+    (row,) = rows(session.lines)
+    notes = row["message_info"][0]["extra"]["notes"]
+    assert [list(note["trackedFileBackups"]) for note in notes] == [["/a.py"], ["/b.py"]]
+
+
 def test_a_prompt_typed_while_the_model_worked() -> None:
     session = Session()
     session.user("Start.")
