@@ -19,6 +19,7 @@ from etl.conversation import Conversation, Fragment, Ignored, Outcome, Record, S
 from etl.framing import LIMITS, Broken
 from etl.normalise import FileMemory, Refused, Stream, normalise
 from etl.opening import blocks
+from etl.row import Row
 from etl.schema import Rollout
 from etl.times import instant
 from tests.lakes import REPO
@@ -43,20 +44,32 @@ class SampleLog(NamedTuple):
 
 
 class Reading(NamedTuple):
-    """All that came out of some bytes. `rows` are rows of the one schema as dicts; `rejects` are reason codes."""
+    """All that came out of some bytes; `rejects` are counted by reason code, `ignored` by rule."""
 
     records: list[Record]
-    rows: list[dict[str, Any]]
+    parsed: list[Row]
     rejects: Counter[str]
     ignored: Counter[str]
 
+    @property
+    def rows(self) -> list[dict[str, Any]]:
+        """The rows as the one schema stores them."""
+        return stored(self.parsed)
+
     def keys(self) -> list[str]:
         """What names each row."""
-        return [row["rollout_id"] for row in self.rows]
+        return [row.rollout_id for row in self.parsed]
 
     def said(self) -> list[str]:
         """What each row says, wherever it lay."""
-        return sorted(row["row_hash"] for row in self.rows)
+        return sorted(row.row_hash for row in self.parsed)
+
+
+def stored(rows: Sequence[Row]) -> list[dict[str, Any]]:
+    """Rows through Arrow."""
+    table = rollouts_table(rows, "b_contract", 0)
+    table.validate(full=True)
+    return table.to_pylist()
 
 
 def sample_logs() -> list[SampleLog]:
@@ -89,9 +102,7 @@ def read(data: bytes, adapter: Adapter, uri: str = "/logs/file.json") -> Reading
                 rows.append(normalise(outcome, stream, occurrences))
             except Refused as refused:
                 rejects[refused.reason] += 1
-    table = rollouts_table(rows, "b_contract", 0)
-    table.validate(full=True)
-    return Reading(records, table.to_pylist(), rejects, ignored)
+    return Reading(records, rows, rejects, ignored)
 
 
 def _account(adapter: Adapter, records: Sequence[Record], outcomes: Sequence[Outcome]) -> None:

@@ -7,21 +7,23 @@ from typing import Any
 
 import pytest
 
-from tests.contract.harness import SampleLog, check_row, read, sample_logs
+from tests.contract.harness import SampleLog, check_row, read, sample_logs, stored
 from tests.contract.junk import KINDS, fields, spoiled, values
 
 
 @pytest.mark.parametrize("sample", sample_logs(), ids=lambda sample: sample.name)
 def test_junk_in_every_field(sample: SampleLog) -> None:
+    seen: set[str] = set()
     for field in fields(sample.adapter)[sample.name]:
         for kind, data in spoiled(values(sample.name), field).items():
             try:
-                reading = read(data, sample.adapter)
-                for row in reading.rows:
+                new = [row for row in read(data, sample.adapter).parsed if row.row_hash not in seen]
+                for row in stored(new) if new else ():
                     check_row(row)
             except Exception as error:
                 error.add_note(f"{kind} in the place of `{field.path}` of record {field.record}")
                 raise
+            seen.update(row.row_hash for row in new)
 
 
 @pytest.mark.parametrize("sample", sample_logs(), ids=lambda sample: sample.name)
