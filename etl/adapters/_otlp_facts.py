@@ -29,7 +29,7 @@ FINISH = (
     "llm.finish_reason",
     "gen_ai.response.finish_reason",
 )
-AGENT = ("gen_ai.agent.name", "agent.name", "agent_name", "ai.telemetry.functionId", "traceloop.entity.name")
+AGENT = ("gen_ai.agent.name", "agent.name", "agent_name", "ai.telemetry.functionId")
 ERROR = ("error.message", "exception.message", "error.type")
 USAGE = {
     "input_tokens": (

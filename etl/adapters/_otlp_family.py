@@ -189,7 +189,11 @@ def _merged(place: tuple[str, str], copies: list[tuple[dict[str, Any], StoredEve
         rest={},
         events=[],
         records=[event.record for _, event in copies],
+        kind=kind_of(attributes),
     )
+    message = status.get("message")
+    if span.failed and isinstance(message, str):
+        span.error = message
     put(span.rest, kind=form.get("kind"), scope=form.get("scope"), links=form.get("links"))
     span.rest.update(_object(form.get("rest")))
     logged = form.get("events")
@@ -197,10 +201,6 @@ def _merged(place: tuple[str, str], copies: list[tuple[dict[str, Any], StoredEve
         fields = _object(item)
         at = nanoseconds(fields.get("at")) or 0
         _add_log(span, Log(str(fields.get("name") or ""), at, _object(fields.get("attributes"))))
-    message = status.get("message")
-    if span.failed or message:
-        span.error = message if isinstance(message, str) else None
-    span.kind = kind_of(attributes)
     return span
 
 
@@ -214,7 +214,7 @@ def _add_log(span: Span, log: Log) -> None:
         return
     if log.name == "exception":
         message = log.body.get("exception.message")
-        if span.error is None and isinstance(message, str):
+        if span.failed and span.error is None and isinstance(message, str):
             span.error = message
     span.events.append(log)
     if span.kind == "other" and log.name.startswith("gen_ai.") and log.name != "gen_ai.evaluation.result":

@@ -60,20 +60,14 @@ def _calls(family: Family, readings: Readings) -> Iterator[Call]:
     for span in family.in_order():
         if span.kind in ("model", "agent"):
             turns[span.trace, span.id] = readings.turn(span)
-    envelopes: set[tuple[str, str]] = set()
-    for span in family.in_order():
-        place = (span.trace, span.id)
-        if place in turns and (turns[place].said() or span.kind == "model"):
-            envelopes.update(
-                (above.trace, above.id) for above in family.ancestors(span) if (above.trace, above.id) in turns
-            )
+    speaking = {place for place, turn in turns.items() if turn.said() or family.spans[place].kind == "model"}
+    envelopes = {(above.trace, above.id) for place in speaking for above in family.ancestors(family.spans[place])}
     lent = _lent(family, turns)
     for span in family.in_order():
         place = (span.trace, span.id)
-        turn = turns.get(place)
-        if turn is None or place in envelopes or (span.kind == "agent" and not turn.said()):
+        if place not in turns or place in envelopes or not (place in speaking or span.is_agent()):
             continue
-        turn = lent.get(place, turn)
+        turn = lent.get(place, turns[place])
         facts = readings.facts(span)
         facts.response_id = facts.response_id or turn.response_id
         agent = next((above for above in family.ancestors(span) if above.kind == "agent"), None)
@@ -89,21 +83,29 @@ def _lent(family: Family, turns: dict[tuple[str, str], Turn]) -> dict[tuple[str,
         turn = turns.get((span.trace, span.id))
         if turn is None or not turn.said():
             continue
-        models = [below for below in family.below(span) if (below.trace, below.id) in turns and below.kind == "model"]
-        models.sort(key=Span.at)
-        if not models or any(
-            turns[below.trace, below.id].said() or (below.trace, below.id) in lent for below in models
-        ):
+        models = sorted((below for below in _own(span, family) if below.kind == "model"), key=Span.at)
+        places = [(model.trace, model.id) for model in models]
+        if not models or any(turns[place].said() or place in lent for place in places):
             continue
-        first, last = models[0], models[-1]
-        for model in models:
+        for place in places:
             made = Turn(tools=turn.tools, dialect=turn.dialect, cut=turn.cut, lent=True)
-            if model is first:
+            if place == places[0]:
                 made.inputs = turn.inputs
-            if model is last:
+            if place == places[-1]:
                 made.answers = turn.answers[:1]
-            lent[model.trace, model.id] = made
+            lent[place] = made
     return lent
+
+
+def _own(span: Span, family: Family) -> Iterator[Span]:
+    """What lies below a span and below no other agent."""
+    foreign: set[str] = set()
+    for below in family.below(span):
+        above = family.parent(below)
+        if below.is_agent() or (above is not None and above.id in foreign):
+            foreign.add(below.id)
+        else:
+            yield below
 
 
 def _tools(family: Family, drafts: Sequence[Draft]) -> list[list[ToolSpan]]:
@@ -118,9 +120,10 @@ def _tools(family: Family, drafts: Sequence[Draft]) -> list[list[ToolSpan]]:
                 answer(tool, *found)
             else:
                 unmatched.append(tool)
+    beside = _Beside(family, drafts)
     loners: dict[str, list[ToolSpan]] = {}
     for tool in unmatched:
-        draft = _beside(tool.span, family, drafts)
+        draft = beside.of(tool.span)
         if draft is not None:
             unasked(tool, draft)
         else:
@@ -128,18 +131,25 @@ def _tools(family: Family, drafts: Sequence[Draft]) -> list[list[ToolSpan]]:
     return [loners[scope] for scope in sorted(loners)]
 
 
-def _beside(span: Span, family: Family, drafts: Sequence[Draft]) -> Draft | None:
-    """The transcript of the agent that ran a tool: that of the call nearest in the tree, else the trace's first."""
-    spoken = [(call.span, draft) for draft in reversed(drafts) for call in draft.thread.calls]
-    by_span = {(speaker.trace, speaker.id): draft for speaker, draft in spoken}
-    by_parent = {(speaker.trace, speaker.parent): draft for speaker, draft in spoken}
-    for above in (span, *family.ancestors(span)):
-        if (above.trace, above.id) in by_span:
-            return by_span[above.trace, above.id]
-        sibling = by_parent.get((above.trace, above.parent)) if above.parent is not None else None
-        if sibling is not None:
-            return sibling
-    return next((draft for draft in drafts if any(call.span.trace == span.trace for call in draft.thread.calls)), None)
+class _Beside:
+    """Finds the transcript of the agent that ran a tool: of the call nearest in the tree, else the trace's first."""
+
+    def __init__(self, family: Family, drafts: Sequence[Draft]) -> None:
+        self._family = family
+        spoken = [(call.span, draft) for draft in reversed(drafts) for call in draft.thread.calls]
+        self._by_span = {(speaker.trace, speaker.id): draft for speaker, draft in spoken}
+        self._by_parent = {(speaker.trace, speaker.parent): draft for speaker, draft in spoken}
+        self._by_trace = {speaker.trace: draft for speaker, draft in spoken}
+
+    def of(self, span: Span) -> Draft | None:
+        """The transcript; None where no model spoke in the trace."""
+        for above in (span, *self._family.ancestors(span)):
+            found = self._by_span.get((above.trace, above.id))
+            if found is None and above.parent is not None:
+                found = self._by_parent.get((above.trace, above.parent))
+            if found is not None:
+                return found
+        return self._by_trace.get(span.trace)
 
 
 def _tool_row(tools: Sequence[ToolSpan], family: Family) -> Conversation:

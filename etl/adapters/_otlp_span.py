@@ -99,7 +99,7 @@ class Log(msgspec.Struct, gc=False):
     """Its fields: the body, or the attributes where the body is empty."""
 
 
-class Span(msgspec.Struct):
+class Span(msgspec.Struct, eq=False):
     """One span, in the terms of this adapter."""
 
     trace: str
@@ -127,6 +127,12 @@ class Span(msgspec.Struct):
     """Names of the events whose fields became its attributes."""
     absent: bool = False
     """True where only log records tell of it."""
+
+    def is_agent(self) -> bool:
+        """Whether it says itself that it is an agent, and not just something around calls (a chain, a workflow)."""
+        return self.kind == "agent" and any(
+            isinstance(value := self.attributes.get(name), str) and "agent" in value.lower() for name in OPERATIONS
+        )
 
     def at(self) -> tuple[int, str]:
         """Where it stands in time; spans without a time come last."""

@@ -112,19 +112,22 @@ class ToolMatcher:
     def match(self, tool: ToolSpan) -> tuple[Draft, Piece, ToolCall] | None:
         """The call, which is then no longer free; None where no transcript has it."""
         trace = tool.span.trace
+        found: list[_Open] = []
         if tool.call_id is not None:
-            found = self._free(self._by_id.get((trace, tool.call_id))) or self._free(
-                self._by_id.get(("", tool.call_id))
-            )
-        else:
-            found = self._free(self._by_name.get((trace, tool.name)))
-            if tool.arguments is not None:
-                wanted = canonical(tool.arguments)
-                found = [each for each in found if canonical(each.call.arguments) == wanted] or found
+            found = self._free(self._by_id.get((trace, tool.call_id)))
+            found = found or self._free(self._by_id.get(("", tool.call_id)))
+        found = found or self._named(tool)
         if not found:
             return None
         self._taken.add(id(found[0].call))
         return found[0].draft, found[0].piece, found[0].call
+
+    def _named(self, tool: ToolSpan) -> list[_Open]:
+        """Free calls of its name: with equal arguments, else any; where both ids are known, only the former."""
+        free = self._free(self._by_name.get((tool.span.trace, tool.name)))
+        wanted = canonical(tool.arguments) if tool.arguments is not None else None
+        equal = [each for each in free if wanted is not None and canonical(each.call.arguments) == wanted]
+        return equal or [each for each in free if tool.call_id is None or each.call.id is None]
 
     def _free(self, waiting: list[_Open] | None) -> list[_Open]:
         return [each for each in waiting or () if id(each.call) not in self._taken]

@@ -6,7 +6,6 @@ import itertools
 import random
 from typing import Any
 
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -19,7 +18,6 @@ from tests.adapters.traces import (
     batch,
     chat,
     gives,
-    ignored,
     log,
     logs,
     parsed,
@@ -201,108 +199,6 @@ def test_a_session_spans_traces_and_a_trace_that_half_names_it_stays_whole() -> 
     (row,) = rows_of(batch(spans))
     assert row.native_id == "visit"
     assert [text for _, text in spoken(row)][-3:] == ["Here.", "Thanks", "Bye."]
-
-
-def test_a_tool_span_gives_result_duration_and_error() -> None:
-    answer = [
-        {"role": "assistant", "parts": [*LOOK["parts"], *asks("k2", "book", n=2)["parts"], *asks("k3", "pay")["parts"]]}
-    ]
-    spans = [
-        chat(2, 1, 2, [HI], answer),
-        tool(3, 2.1, 2.6, "look", call_id="k1", result="found"),
-        tool(4, 2.2, 2.3, "book", call_id="k2", error="full"),
-    ]
-    (row,) = rows_of(batch(spans[::-1]))
-    assert spoken(row)[2:] == [("tool", "found"), ("tool", "full")]
-    assert [(message.call_id, message.failed, message.duration_ms) for message in row.messages[2:]] == [
-        ("k1", None, 500.0),
-        ("k2", True, pytest.approx(100.0)),
-    ]
-    made = normalise(row, Stream("s", "otlp", 1, "/a"), FileMemory())
-    assert [(step.status, step.duration_ms) for step in made.steps] == [
-        ("ok", 500.0),
-        ("error", pytest.approx(100.0)),
-        ("missing", None),
-    ]
-    assert {"incomplete", "missing_result"} <= set(made.flags)
-
-
-def test_tools_without_ids_are_told_by_name_and_arguments() -> None:
-    answer = [{"role": "assistant", "parts": [*asks(None, "look", x=1)["parts"], *asks(None, "look", x=2)["parts"]]}]
-    spans = [
-        chat(2, 1, 2, [HI], answer),
-        tool(3, 2.1, 2.2, "look", arguments={"x": 2}, result="two"),
-        tool(4, 2.3, 2.4, "look", arguments={"x": 1}, result="one"),
-    ]
-    (row,) = rows_of(batch(spans))
-    durations = {call.arguments["x"]: call.duration_ms for call in row.messages[1].calls or ()}
-    assert durations == {1: pytest.approx(100.0), 2: pytest.approx(100.0)}
-    assert {message.content for message in row.messages[2:]} == {"one", "two"}
-
-
-def test_where_nothing_was_captured_the_row_says_so() -> None:
-    spans = [
-        span(1, 0, 9, AGENT),
-        chat(2, 1, 2, None, None, gen_ai__response__finish_reasons=["tool_calls"]),
-        tool(3, 2.1, 2.2, "look", call_id="k1"),
-        chat(4, 3, 4, None, None, gen_ai__response__finish_reasons=["stop"]),
-    ]
-    (row,) = rows_of(batch(spans))
-    assert spoken(row) == [("assistant", "look(null)"), ("tool", ""), ("assistant", "")]
-    assert "content_not_captured" in _flags(row)
-    assert row.usage is not None
-    assert row.usage.input_tokens == 20
-    made = normalise(row, Stream("s", "otlp", 1, "/a"), FileMemory())
-    assert made.prompt is None
-    assert [(step.tool, step.status) for step in made.steps] == [("look", "ok")]
-
-
-def test_the_words_of_an_agent_go_to_its_silent_models() -> None:
-    words = {
-        "gen_ai.input.messages": f"[{_json(HI)}]",
-        "gen_ai.output.messages": f"[{_json(text('assistant', 'Done.'))}]",
-    }
-    spans = [
-        span(1, 0, 9, {**AGENT, **words}),
-        chat(2, 1, 2, None, None),
-        tool(3, 2.1, 2.2, "look", call_id="k1", arguments={"x": 1}, result="found"),
-        chat(4, 3, 4, None, None),
-    ]
-    (row,) = rows_of(batch(spans))
-    assert spoken(row) == [
-        ("user", "Hi"),
-        ("assistant", 'look({"x": 1})'),
-        ("tool", "found"),
-        ("assistant", "Done."),
-    ]
-
-
-def _json(value: Any) -> str:
-    import json
-
-    return json.dumps(value)
-
-
-def test_tools_without_any_model_are_a_row_of_their_own() -> None:
-    (row,) = rows_of(batch([tool(3, 2, 3, "look", call_id="k1", arguments={"x": 1}, result="found")]))
-    assert spoken(row) == [("assistant", 'look("{\\"x\\": 1}")'), ("tool", "found")]
-    assert {"content_not_captured", "ambiguous_parent"} <= _flags(row)
-
-
-def test_spans_of_no_model_hold_the_tree_and_are_ignored_by_name() -> None:
-    spans = [
-        span(7, 0, 9, {"http.request.method": "POST"}),
-        span(1, 0.1, 8.9, AGENT, 7),
-        chat(2, 1, 2, [HI], [text("assistant", "Hello.")]),
-        span(8, 1.1, 1.9, {"db.system": "demo"}, 2),
-    ]
-    (row,) = rows_of(batch(spans))
-    assert "ambiguous_parent" not in _flags(row)
-    assert ignored(batch(spans)) == {"not_a_model_span": 2}
-    (orphan,) = rows_of(batch(spans[1:]))
-    assert "ambiguous_parent" in _flags(orphan)
-    assert orphan.extra is not None
-    assert orphan.extra["missing_parents"] == ["0000000000000007"]
 
 
 def test_an_unfinished_copy_of_a_span_gives_way_to_the_whole_one() -> None:
