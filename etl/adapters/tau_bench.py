@@ -18,13 +18,13 @@ from pathlib import PurePath
 from typing import Any, NamedTuple
 
 from etl.adapter import Adapter, FileContext, Sample
-from etl.adapters._blocks import call, identifier, read
-from etl.conversation import Conversation, Message, Outcome, Record, ToolCall, Unusable, Verdict
+from etl.adapters._blocks import identifier, read
+from etl.adapters._chat import chat_messages
+from etl.conversation import Conversation, Message, Outcome, Record, Unusable, Verdict
 from etl.decode import encode
 from etl.identity import digest
 
 _DISPLAY = "messages_display"
-_HELD = frozenset({"role", "content", "tool_calls", "tool_call_id", "name", "reasoning_content"})
 _ERROR = re.compile(r"Error: |Unknown action ")
 _NOT_FOUND = re.compile(r"Error: .*\bnot found\b")
 _MODEL_IN_NAME = (
@@ -53,7 +53,8 @@ class TauBench(Adapter):
     def parse(self, records: Iterable[Record], file: FileContext) -> Iterator[Outcome]:
         """One conversation a record.
 
-        An attempt that failed before it began has no system prompt; that of its file tells the domain.
+        An attempt that failed before it began has no messages; the system prompt of the others tells its domain, so it
+        waits for the first of them.
         """
         model = _model_of(file.uri)
         policy = ""
@@ -61,7 +62,7 @@ class TauBench(Adapter):
         for record in records:
             policy = _policy(record.value) or policy
             waiting.append(record)
-            if policy:
+            if policy or not _is_empty(record.value):
                 yield from (_attempt(each, model, policy) for each in waiting)
                 waiting.clear()
         yield from (_attempt(each, model, policy) for each in waiting)
@@ -69,6 +70,10 @@ class TauBench(Adapter):
 
 def _is_attempt(value: dict[str, Any]) -> bool:
     return "task_id" in value and isinstance(value.get("traj"), list) and ("trial" in value or "reward" in value)
+
+
+def _is_empty(value: Any) -> bool:
+    return isinstance(value, dict) and value.get("traj") == []
 
 
 def _model_of(uri: str) -> str | None:
@@ -109,56 +114,19 @@ def _attempt(record: Record, model: str | None, policy: str) -> Conversation | U
         return Unusable(record, "no_messages", "`traj` is not a list of messages; is this a τ-bench results file?")
     messages: list[Message] = []
     for index, turn in enumerate(turns):
-        message = _message(turn)
-        if message is None:
-            return Unusable(record, "bad_message", f"`traj[{index}]` is no message with a role; see what wrote it")
-        messages.append(message)
+        read_as = chat_messages(turn)
+        if isinstance(read_as, str):
+            return Unusable(record, read_as, f"`traj[{index}]` is no message with a known role; see what wrote it")
+        messages += map(_told, read_as)
     return _conversation(record, value, messages, model, policy)
 
 
-def _message(turn: Any) -> Message | None:
-    """One message of `traj`; None where it is none."""
-    role = turn.get("role") if isinstance(turn, dict) else None
-    if not isinstance(role, str):
-        return None
-    content = read(turn.get("content"))
-    calls, unread = _calls(turn.get("tool_calls"))
-    extra = {key: item for key, item in turn.items() if key not in _HELD and item is not None}
-    if unread:
-        extra["tool_calls"] = unread
-    if content.rest or content.results:
-        extra["content"] = turn["content"]
-    reasoning = turn.get("reasoning_content")
-    if reasoning is not None and not isinstance(reasoning, str):
-        extra["reasoning_content"] = reasoning
-    message = Message(
-        role,
-        content.text,
-        reasoning=reasoning if isinstance(reasoning, str) else content.reasoning,
-        calls=[*(content.calls or ()), *calls] or None,
-        name=identifier(turn.get("name")),
-        parts=content.parts,
-        extra=extra or None,
-    )
-    if role == "tool":
-        message.call_id = identifier(turn.get("tool_call_id"))
+def _told(message: Message) -> Message:
+    """A result with what the environment says of it: its errors begin with `Error: ` or `Unknown action `."""
+    if message.role == "tool" and message.failed is None:
         message.failed = _ERROR.match(message.content) is not None
         message.condition = "not_found" if _NOT_FOUND.match(message.content) else None
     return message
-
-
-def _calls(listed: Any) -> tuple[list[ToolCall], list[Any]]:
-    """The calls of a message, and what of its `tool_calls` is none."""
-    items = listed if isinstance(listed, list) else [] if listed is None else [listed]
-    made: list[ToolCall] = []
-    unread: list[Any] = []
-    for item in items:
-        read_as = call(item) if isinstance(item, dict) else None
-        if read_as is None:
-            unread.append(item)
-        else:
-            made.append(read_as)
-    return made, unread
 
 
 def _conversation(

@@ -79,6 +79,13 @@ def test_an_id_used_again_names_another_call(
     assert "reused_call_id" in row["flags"]
 
 
+def test_an_id_used_again_after_its_first_call_got_nothing(given: Given, lake: Path) -> None:
+    asked = {"role": "user", "content": "again?"}
+    line = _line("k", _says(_call("f", "{}")), asked, _says(_call("f", "{}")), _answer("second"))
+    read_in(lake, given(Ours("again.jsonl", (line,))))
+    assert [step[2:] for step in told_by_id(lake)["k"]["steps"]] == [(None, "missing"), ("second", "ok")]
+
+
 ARGUMENTS = {"city": "Lima", "n": 3}
 TEXT = json.dumps(ARGUMENTS)
 SPELLINGS = Ours(
