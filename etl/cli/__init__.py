@@ -6,6 +6,7 @@ a command uses them, so that `etl --help` and shell completion answer at once.
 
 from __future__ import annotations
 
+import io
 import json
 import os
 import sys
@@ -68,6 +69,9 @@ for _command in (ingest, sql, shell, show, formats, detect, sources, rejects, ve
 
 def main() -> NoReturn:
     """Entry point of the console script."""
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, io.TextIOWrapper):
+            stream.reconfigure(errors="backslashreplace")  # what the terminal's encoding lacks is no reason to stop
     sys.exit(run(sys.argv[1:]))
 
 

@@ -1,5 +1,6 @@
 """The command as a process of its own: what it loads, terminals, pipes, Ctrl-C."""
 
+import json
 import os
 import pty
 import select
@@ -45,6 +46,13 @@ def test_a_closed_pipe_ends_it_without_a_word(sample_lake, environment):
         running.stdout.close()
         assert running.stderr.read() == b""
         assert running.wait(30) == 128 + signal.SIGPIPE
+
+
+def test_an_encoding_that_lacks_a_letter_stops_nothing(sample_lake, environment):
+    command = [*ETL, "sql", "SELECT 'τ' AS x", "--json", "--lake", str(sample_lake)]
+    narrow = {**environment, "PYTHONIOENCODING": "latin-1"}
+    ran = subprocess.run(command, env=narrow, capture_output=True, text=True, check=True)
+    assert json.loads(ran.stdout)["rows"] == [{"x": "τ"}]
 
 
 def _on_a_terminal(arguments, environment, until, then):

@@ -5,19 +5,12 @@ from __future__ import annotations
 import re
 from pathlib import Path
 
-from etl.adapter import adapters
 from etl.cli import cli
 from etl.derive import documented
 from etl.schema import Rollout
 from tests.docs.markdown import with_part
 
 README = Path(__file__).parents[2] / "README.md"
-
-
-def formats() -> str:
-    """A table of the adapters."""
-    rows = [f"| `{adapter.name}` | {adapter.about} |" for adapter in adapters().values()]
-    return "\n".join(["| format | what it is |", "|---|---|", *rows]) + "\n"
 
 
 def columns() -> str:
@@ -39,7 +32,7 @@ def commands() -> str:
 
 def generated(text: str) -> str:
     """The README with all its generated parts as they must be."""
-    for name, part in (("formats", formats()), ("columns", columns()), ("help", commands())):
+    for name, part in (("columns", columns()), ("help", commands())):
         text = with_part(text, name, part)
     return text
 

@@ -144,7 +144,7 @@ def test_every_link_to_a_file_leads_somewhere():
 
 
 def test_the_generated_parts_are_current():
-    assert generated(TEXT) == TEXT, "run: make derive"
+    assert generated(TEXT) == TEXT, "run: make derive (or python -m tests.docs.generated)"
 
 
 def test_the_demo_of_this_process_is_the_demo_of_the_readme(capsys, tmp_path, monkeypatch):
