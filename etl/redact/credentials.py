@@ -22,220 +22,42 @@ class Credential(NamedTuple):
     strong: bool
 
 
+def _words(text: str) -> frozenset[str]:
+    return frozenset(text.split())
+
+
 _WORDS = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|\d+")
-_ENVIRONMENTS = frozenset(
-    {"prod", "production", "dev", "test", "staging", "live", "local", "default", "value", "string"}
-)
+_ENVIRONMENTS = _words("prod production dev test staging live local default value string ")
 _PASSWORDS = ("password", "passwd", "passphrase", "passcode")
-_KEYS = frozenset(
-    [
-        "api",
-        "access",
-        "secret",
-        "private",
-        "account",
-        "auth",
-        "encryption",
-        "signing",
-        "master",
-        "subscription",
-        "storage",
-        "service",
-        "deploy",
-        "admin",
-        "shared",
-        "app",
-        "application",
-        "client",
-        "server",
-        "session",
-        "jwt",
-        "hmac",
-    ]
+_KEYS = _words(
+    "api access secret private account auth encryption signing master subscription storage service deploy "
+    "admin shared app application client server session jwt hmac "
 )
-_TOKEN_OWNERS = frozenset(
-    [
-        "api",
-        "app",
-        "auth",
-        "access",
-        "refresh",
-        "bearer",
-        "session",
-        "security",
-        "secret",
-        "bot",
-        "private",
-        "personal",
-        "deploy",
-        "service",
-        "jwt",
-        "oauth",
-        "user",
-        "client",
-        "csrf",
-        "xsrf",
-        "id",
-        "authentication",
-        "authorization",
-        "login",
-        "account",
-        "admin",
-        "github",
-        "gh",
-        "gitlab",
-        "slack",
-        "npm",
-        "pypi",
-        "hf",
-        "huggingface",
-        "discord",
-        "telegram",
-        "vault",
-        "consul",
-        "openai",
-        "anthropic",
-        "azure",
-        "aws",
-        "gcp",
-        "google",
-        "cloudflare",
-        "sentry",
-        "my",
-    ]
+_TOKEN_OWNERS = _words(
+    "api app auth access refresh bearer session security secret bot private personal deploy service jwt oauth "
+    "user client csrf xsrf id authentication authorization login account admin github gh gitlab slack npm pypi "
+    "hf huggingface discord telegram vault consul openai anthropic azure aws gcp google cloudflare sentry my "
 )
-_OTHER_TOKENS = frozenset(
-    [
-        "next",
-        "previous",
-        "prev",
-        "page",
-        "pages",
-        "paging",
-        "pagination",
-        "continuation",
-        "continue",
-        "cursor",
-        "sync",
-        "resume",
-        "watch",
-        "pad",
-        "eos",
-        "bos",
-        "unk",
-        "cls",
-        "sep",
-        "mask",
-        "stop",
-        "start",
-        "end",
-        "special",
-        "max",
-        "min",
-        "num",
-        "first",
-        "last",
-        "image",
-        "prompt",
-        "completion",
-        "input",
-        "output",
-        "total",
-        "cancellation",
-        "per",
-        "count",
-        "lookup",
-        "idempotency",
-        "audio",
-        "video",
-        "mention",
-        "cancel",
-    ]
+_OTHER_TOKENS = _words(
+    "next previous prev page pages paging pagination continuation continue cursor sync resume watch pad eos "
+    "bos unk cls sep mask stop start end special max min num first last image prompt completion input output "
+    "total cancellation per count lookup idempotency audio video mention cancel "
 )
-_VALUE_WORDS = frozenset(
-    [
-        "none",
-        "null",
-        "nil",
-        "true",
-        "false",
-        "undefined",
-        "string",
-        "str",
-        "text",
-        "password",
-        "passwd",
-        "pass",
-        "secret",
-        "token",
-        "key",
-        "bearer",
-        "basic",
-        "changeme",
-        "required",
-        "optional",
-        "redacted",
-        "masked",
-        "hidden",
-        "removed",
-        "placeholder",
-        "example",
-        "dummy",
-        "default",
-        "empty",
-        "unset",
-        "missing",
-        "invalid",
-        "valid",
-        "value",
-        "number",
-        "integer",
-        "boolean",
-        "object",
-        "array",
-        "any",
-        "bytes",
-        "type",
-        "test",
-        "xxx",
-        "todo",
-        "unknown",
-        "unauthorized",
-        "expired",
-    ]
+_VALUE_WORDS = _words(
+    "none null nil true false undefined string str text password passwd pass secret token key bearer basic "
+    "changeme required optional redacted masked hidden removed placeholder example dummy default empty unset "
+    "missing invalid valid value number integer boolean object array any bytes type test xxx todo unknown "
+    "unauthorized expired "
 )
-_PLACEHOLDER = re.compile(
-    r"(?:your|my|the|some|insert|enter|replace|example|dummy|placeholder|put|add|change)[-_ ].*"
-    r"|.*(?:[-_ ]here|_placeholder)|.*(?:\.\.\.|\*\*|xxxx|XXXX|____|----|\bREDACTED\b|\[REDACTED).*"
-    r"|(.)\1*|[$%<{\[(@&!~`].*|.*\$\{.*|.*\{\{.*|.*%[A-Z_]+%.*|\.{0,2}/.*|https?:.*|file:.*"
-    r"|(?:process\.env|os\.environ|os\.getenv|env|secrets|config|settings|vault|self|this|args|options|params|ctx|req)[.:\[].*",
-    re.DOTALL,
+_PLACEHOLDER_START = re.compile(
+    r"[$%<{\[(@&!~`].|\.{0,2}/|https?:|file:|(?:your|my|the|some|insert|enter|replace|example|dummy|placeholder|put|add)[-_ ]"
+    r"|(?:process\.env|os\.environ|os\.getenv|env|secrets|config|settings|vault|self|this|args|options|params|ctx|req)[.:\[]"
 )
-_PLACEHOLDER_WORDS = _VALUE_WORDS | frozenset(
-    [
-        "my",
-        "your",
-        "our",
-        "the",
-        "a",
-        "this",
-        "some",
-        "sample",
-        "insecure",
-        "django",
-        "flask",
-        "app",
-        "api",
-        "access",
-        "auth",
-        "demo",
-        "for",
-        "testing",
-        "super",
-        "very",
-        "not",
-        "so",
-    ]
+_PLACEHOLDER_PART = re.compile(
+    r"\.\.\.|\*\*|xxxx|____|----|redacted|\$\{|\{\{|%[a-z_]+%|_placeholder|[-_ ]here\Z|\A(.)\1*\Z"
+)
+_PLACEHOLDER_WORDS = _VALUE_WORDS | _words(
+    "my your our the a this some sample insecure django flask app api access auth demo for testing super very not so"
 )
 _FILE = re.compile(r".*\.(?:pem|key|crt|json|ya?ml|txt|env|toml|ini|py|js|ts|md|html?)", re.IGNORECASE)
 _NAMES_A_CREDENTIAL = re.compile(
@@ -244,6 +66,7 @@ _NAMES_A_CREDENTIAL = re.compile(
 _IDENTIFIER = re.compile(r"[A-Za-z_$][A-Za-z0-9_$]*(?:(?:\.|::|->|\?\.)[A-Za-z_$][A-Za-z0-9_$]*)*")
 _TOKEN_SHAPE = re.compile(r"[A-Za-z0-9._~+/=:%-]{16,}")
 _UUID = re.compile(r"[0-9a-fA-F]{8}(?:-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}")
+_DIGIT, _LETTER, _MARK = re.compile(r"[0-9]"), re.compile(r"[A-Za-z]"), re.compile(r"[!@#^*+~]")
 _DATE = re.compile(r"\d{4}-\d\d-\d\d.*|\d{1,2}[:/]\d\d.*|v?\d+(?:\.\d+)+\S*|\d+(?:[a-z]{1,2}|%)?")
 
 
@@ -306,7 +129,9 @@ def is_value(value: str, name: str) -> bool:
     lower = value.lower().strip("'\"`.,:;!")
     if all(word in _PLACEHOLDER_WORDS for word in re.split(r"[-_ ]+", lower)):
         return False
-    if lower == name.lower() or _PLACEHOLDER.fullmatch(lower) or _FILE.fullmatch(value):
+    if lower == name.lower() or _FILE.fullmatch(value):
+        return False
+    if _PLACEHOLDER_START.match(lower) or _PLACEHOLDER_PART.search(lower):
         return False
     return not (_NAMES_A_CREDENTIAL.search(value) and re.fullmatch(r"[A-Za-z_]+(?:\.[A-Za-z_]+)*", value))
 
@@ -319,18 +144,17 @@ def looks_random(value: str) -> bool:
     """
     if not _TOKEN_SHAPE.fullmatch(value) or _DATE.fullmatch(value):
         return False
-    digits = sum(character.isdigit() for character in value)
-    letters = sum(character.isalpha() for character in value)
+    digits, letters = len(_DIGIT.findall(value)), len(_LETTER.findall(value))
     words = re.split(r"[^A-Za-z]+", value)
     wordy = sum(len(word) for word in words if len(word) > 4 and (word.islower() or word.istitle() or word.isupper()))
     return digits >= 3 and letters >= 3 and wordy * 2 < len(value)
 
 
 def _mixed(value: str) -> bool:
-    letters = any(character.isalpha() for character in value)
-    digits = any(character.isdigit() for character in value)
-    marks = any(character in "!@#^*+~" for character in value)
-    return len(value) >= 6 and ((letters and (digits or marks)) or (digits and len(value) >= 8))
+    digits = _DIGIT.search(value)
+    if not _LETTER.search(value):
+        return bool(digits) and len(value) >= 8
+    return len(value) >= 6 and bool(digits or _MARK.search(value))
 
 
 def _is_code(value: str) -> bool:

@@ -17,9 +17,10 @@ from collections.abc import Iterator
 from importlib import metadata
 from typing import TYPE_CHECKING
 
-import polars as pl
+import pyarrow as pa
+import pyarrow.compute as pc
 
-from etl.redact.escapes import View, joined_data
+from etl.redact.escapes import View, joined
 from etl.redact.spans import LABEL, Span
 
 if TYPE_CHECKING:
@@ -68,10 +69,10 @@ def spans(view: View) -> Iterator[Span]:
         yield view.span(start, end, name, _RANK)
 
 
-def suspects(texts: pl.Series) -> set[int]:
-    """Which strings of a column may hold something, found by scanning them joined, a window at a time."""
-    data = joined_data(texts)
-    nexts = (texts.str.len_chars().cast(pl.Int64) + 1).cum_sum().to_list()
+def suspects(texts: pa.Array) -> set[int]:
+    """Which strings of a padded column may hold something, found by scanning them joined, a window at a time."""
+    data = joined(texts)
+    nexts = pc.cumulative_sum(pc.add(pc.utf8_length(texts).cast(pa.int64()), 1)).to_pylist()
     found: set[int] = set()
     start = 0
     while start < len(data):

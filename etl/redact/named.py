@@ -10,6 +10,7 @@ from __future__ import annotations
 import base64
 import binascii
 import re
+import string
 from collections.abc import Iterator
 
 from etl.redact.credentials import Credential, Place, credential, is_value, looks_random, plausible
@@ -37,12 +38,15 @@ _LINK = re.compile(
     (?:[bfru]{0,2}(?P<open>["'`]))?""",
     re.VERBOSE | re.IGNORECASE,
 )
-_NAME_BEFORE = re.compile(r"[A-Za-z0-9_.:$-]{0,64}\Z")
+_NAME_CHARACTERS = string.ascii_letters + string.digits + "_.:$-"
+_LONGEST_NAME = 64
 _BARE = re.compile(r"""[^\s"'`,;&|<>(){}\[\]\\]{4,512}""")
-_CONNECTION = re.compile(
-    r"(?i)\b(?:host|hostaddr|server|dbname|database|data source|initial catalog|user id|uid|user|username|sslmode|port)"
-    r"[ ]?=[ ]?[^\s,()=]+(?:[ ;&\"']|\Z)"
+_PARTNERS = (
+    *("host", "hostaddr", "server", "dbname", "database", "data source", "initial catalog", "user id", "uid", "user"),
+    *("username", "sslmode", "port", "accountname", "endpoint"),
 )
+"""What stands beside a password in a connection string."""
+_CONNECTION = re.compile(rf"(?i)\b(?:{'|'.join(_PARTNERS)}) ?= ?[^\s,()=]+(?:[ ;&\"']|\Z)")
 
 _HEADER = re.compile(
     r"""authorization(?:["'`]\]?)?
@@ -50,7 +54,7 @@ _HEADER = re.compile(
       | \s{0,12},\s{0,12}(?:["'`]value["'`]\s{0,3}:\s{0,3}(?:\{\s{0,12}["'`]string_?value["'`]\s{0,3}:\s{0,3})?)? )
     (?:\[\s{0,12}|-[ ])?[bfru]{0,2}["'`]?
     (?P<scheme>(?:bearer|basic|token|apikey|api-key|key)[ ]{1,3})?
-    (?!AWS4-HMAC)(?P<value>[A-Za-z0-9+/=_.~:-]{8,})""",
+    (?!AWS4-HMAC)(?P<value>[A-Za-z0-9+/=_.~:-]{8,2048})""",
     re.VERBOSE | re.IGNORECASE,
 )
 _BEARER = re.compile(r"(?i)bearer[ ]{1,3}(?P<value>[A-Za-z0-9+/=_.~-]{16,})")
@@ -69,12 +73,12 @@ _NAMES = (
 )
 SUSPECT = "|".join(
     (
-        rf"""(?i:{_NAMES})(?:["'`\]]*[ \t\n]*[:=!,>]| is | was )""",
+        rf"""(?i:{_NAMES})(?:[ "'`\]]*[ \t\n]*[:=!,>]| is | was )""",
         rf"--[A-Za-z-]*(?i:{_NAMES}) ",
         "(?i:authorization|bearer |basic |cookie)|curl",
     )
 )
-"""What a string must match (as a Rust regular expression, on its flattened form) before `spans` can find something."""
+"""What a string must match (in RE2, on its padded form) before `spans` can find something."""
 
 
 def spans(view: View) -> Iterator[Span]:
@@ -96,8 +100,8 @@ def _assignments(view: View) -> Iterator[Span]:
             link = _LINK.match(text, noun.end()) if noun else None
             if not noun or not link:
                 continue
-            before = _NAME_BEFORE.search(text, max(0, place - 64), place)
-            start = before.start() if before else place
+            before = text[max(0, place - _LONGEST_NAME) : place]
+            start = place - len(before) + len(before.rstrip(_NAME_CHARACTERS))
             name = text[start : noun.end()]
             promise = credential(name)
             if promise is None:
@@ -146,20 +150,27 @@ def _bare_value(view: View, link: re.Match[str], start: int, name: str, promise:
         place = "quoted"
     elif flag and not value.isupper() and not value.startswith("-"):
         place = "flag"
-    elif link.group() == "=" and (
-        name.isupper() or _CONNECTION.search(text, max(0, start - 200), min(len(text), found.end() + 200))
-    ):
+    elif link.group() == "=" and (name.isupper() or _CONNECTION.search(text, max(0, start - 200), found.start() + 200)):
         place = "environment"
     if not plausible(value, name.strip("-._$:"), promise, place):
         return None
     return view.span(found.start(), found.start() + len(value), promise.rule)
 
 
+def _in_connection_string(text: str) -> bool:
+    lower = text.lower()
+    return any(f"{partner}=" in lower or f"{partner} =" in lower for partner in _PARTNERS) and bool(
+        _CONNECTION.search(text)
+    )
+
+
 def _headers(view: View) -> Iterator[Span]:
+    done = 0
     for place in view.places("authorization"):
-        match = _HEADER.match(view.text, place)
+        match = _HEADER.match(view.text, place) if place >= done else None
         if not match:
             continue
+        done = match.end()
         value = match["value"].rstrip(".:")
         named = bool(match["scheme"]) and plausible(value, "token", Credential("token", True), "quoted")
         if named or looks_random(value):
@@ -181,9 +192,13 @@ def _is_login(value: str) -> bool:
 
 
 def _cookies(view: View) -> Iterator[Span]:
+    done = 0
     for place in view.places("cookie"):
-        match = _COOKIE.match(view.text, place)
-        for value in _COOKIE_VALUE.finditer(match["value"]) if match else ():
-            if match and looks_random(value[1]):
+        match = _COOKIE.match(view.text, place) if place >= done else None
+        if not match:
+            continue
+        done = match.end()
+        for value in _COOKIE_VALUE.finditer(match["value"]):
+            if looks_random(value[1]):
                 start = match.start("value") + value.start(1)
                 yield view.span(start, start + len(value[1]), "cookie")

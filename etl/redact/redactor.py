@@ -6,7 +6,6 @@ import json
 from collections import Counter
 from typing import final
 
-import polars as pl
 import pyarrow as pa
 
 from etl.errors import UsageError
@@ -75,7 +74,7 @@ class Redactor:
         if self.policy == "none":
             return text, {}
         try:
-            found = masked_texts(pl.Series([text], dtype=pl.String))
+            found = masked_texts(pa.array([text], pa.string()))
         except UnicodeEncodeError:
             raw = text.encode("utf-8", "surrogatepass").decode("latin-1")
             masked, counts = self.text(raw)
@@ -107,18 +106,18 @@ def _masked(name: str, table: pa.Table) -> pa.Table:
     return _with_counts(table, counts) if _COUNTS in table.column_names else table
 
 
-def _distinct(table: pa.Table, kept_columns: frozenset[str]) -> pl.Series:
+def _distinct(table: pa.Table, kept_columns: frozenset[str]) -> pa.Array:
     """Every text of the table once, the bytes of rejects included."""
-    columns = [pl.Series([], dtype=pl.String)]
+    columns: list[pa.Array] = []
     for field in table.schema:
         for chunk in table.column(field.name).chunks:
             for leaf in string_leaves(chunk, field.name, kept_columns):
                 if pa.types.is_binary(leaf.type):
                     texts = [BytesAsText.of(value).text for value in leaf.to_pylist() if value is not None]
-                    columns.append(pl.Series(texts, dtype=pl.String))
+                    columns.append(pa.array(texts, pa.string()))
                 else:
-                    columns.append(pl.Series(leaf, dtype=pl.String))
-    return pl.concat(columns).drop_nulls().unique()
+                    columns.append(leaf)
+    return pa.chunked_array(columns, pa.string()).unique().drop_null()
 
 
 def _with_counts(table: pa.Table, counts: dict[int, Counter[str]]) -> pa.Table:

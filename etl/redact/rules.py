@@ -69,7 +69,6 @@ _SERVICES = (
     Service("langsmith_key", "lsv2_", r"(?:pt|sk)_[A-Za-z0-9_]{20,}"),
     Service("nvidia_key", "nvapi-", r"[A-Za-z0-9_-]{20,}"),
     Service("perplexity_key", "pplx-", r"[A-Za-z0-9]{20,}"),
-    Service("jwt", "eyJ", r"[A-Za-z0-9_-]{8,}\.eyJ[A-Za-z0-9_-]{8,}(?:\.[A-Za-z0-9_-]*)?", r"[A-Za-z0-9_-]+\.eyJ"),
 )
 _BY_PREFIX = {
     prefix: [(service.rule, re.compile(service.body)) for service in group]
@@ -82,27 +81,29 @@ _INNER = ("k_live_", "k_test_")
 _BY_CHANCE = re.compile(r"[0-9]|[a-z][A-Z].*[a-z][A-Z].*[a-z][A-Z]")
 _PLACEHOLDER = re.compile(r"(?i)x{5}|\.{3}|your")
 
+_JWT = re.compile(r"(?<![A-Za-z0-9_-])eyJ[A-Za-z0-9_-]{8,}\.eyJ[A-Za-z0-9_-]{8,}(?:\.[A-Za-z0-9_-]*)?")
 _USERINFO = re.compile(
     r"""(?P<user>[^\s/?#"'`<>@:\\]{0,128})(?::(?P<password>[^\s/?#"'`<>\\]{1,256}))?@(?=[A-Za-z0-9\[._-])"""
 )
 _URL_VARIABLE = re.compile(r"[$%<{\[*].*|x+|\.+|passw(?:or)?d|pass|pwd")
 _SIGNATURES = ("sig=", "signature=", "key=")
-_SIGNATURE = re.compile(r"=(?P<value>[A-Za-z0-9%+/=_-]{16,})")
+_SIGNATURE = re.compile(r"=(?P<value>[A-Za-z0-9%+/=_-]{16,2048})")
+_PARAMETER = re.compile(r"(?:[?&;](?:amp;)?[A-Za-z_-]*|(?:^|[^A-Za-z]))\Z")
 
 _PRIVATE_KEY = re.compile(r"-----BEGIN [A-Z0-9 ]{0,40}PRIVATE KEY(?: BLOCK)?-----")
 _PRIVATE_KEY_END = re.compile(r"-----END [A-Z0-9 ]{0,40}PRIVATE KEY(?: BLOCK)?-----")
-_KEY_LINES = re.compile(r"[\sA-Za-z0-9+/=:,-]*")
+_KEY_LINES = re.compile(r"[\sA-Za-z0-9+/=:,-]{0,16384}")
 _KEY_BODY = re.compile(r"[A-Za-z0-9+/=]{16}")
 _BETWEEN_QUOTES = re.compile(r"""[^"']+""")
 
 SUSPECT = "|".join(
     (
         named.SUSPECT,
-        r"://[!-~]*@|(?i:sig|signature|key)=|PRIVATE KEY",
+        r": */ */[^\n]*@|(?i:sig|signature|key)=|PRIVATE KEY|eyJ[A-Za-z0-9_-]+\.eyJ",
         *(re.escape(service.prefix) + service.sign for service in _SERVICES),
     )
 )
-"""What a string must match (as a Rust regular expression, on its flattened form) before any rule here can find something."""
+"""What a string must match (in RE2, on its padded form) before any rule here can find something."""
 
 
 def spans(view: View) -> Iterator[Span]:
@@ -116,14 +117,21 @@ def spans(view: View) -> Iterator[Span]:
 
 def _services(view: View) -> Iterator[Span]:
     for prefix, bodies in _BY_PREFIX.items():
+        done = 0
         for place in view.places(prefix, lower=False):
-            if view.text[place - 1 : place].isalnum() and prefix not in (*_INNER, *_ADDRESSES):
+            if place < done or (view.text[place - 1 : place].isalnum() and prefix not in (*_INNER, *_ADDRESSES)):
                 continue
             for rule, body in bodies:
                 match = body.match(view.text, place + len(prefix))
-                if match and _BY_CHANCE.search(match.group()) and not _PLACEHOLDER.search(match.group()):
+                if not match:
+                    continue
+                done = match.end()
+                if _BY_CHANCE.search(match.group()) and not _PLACEHOLDER.search(match.group()):
                     start = match.start() if prefix in _ADDRESSES else place - (prefix in _INNER)
                     yield view.span(start, match.end(), rule, 3)
+    if "eyJ" in view.text:
+        for match in _JWT.finditer(view.text):
+            yield view.span(*match.span(), "jwt", 3)
 
 
 def _logins_in_urls(view: View) -> Iterator[Span]:
@@ -142,28 +150,36 @@ def _logins_in_urls(view: View) -> Iterator[Span]:
 def _signatures(view: View) -> Iterator[Span]:
     """`?sig=…`, `&X-Amz-Signature=…`, `&key=…`: whoever has the URL has the access."""
     for name in _SIGNATURES:
+        done = 0
         for place in view.places(name):
-            match = _SIGNATURE.match(view.text, place + len(name) - 1)
-            if not match or not any(map(str.isdigit, match["value"])) or not is_value(match["value"], ""):
+            if place < done:
                 continue
-            parameter = re.search(
-                r"(?:[?&;](?:amp;)?[A-Za-z_-]*|(?:^|[^A-Za-z]))\Z", view.text[max(0, place - 24) : place]
-            )
-            if parameter and (parameter.group()[:1] in ("?", "&", ";") or name == "signature="):
+            before = _PARAMETER.search(view.text[max(0, place - 24) : place])
+            match = _SIGNATURE.match(view.text, place + len(name) - 1) if before else None
+            if not match or not before:
+                continue
+            done = match.end()
+            in_query = before.group()[:1] in ("?", "&", ";")
+            if (
+                (in_query or name == "signature=")
+                and any(map(str.isdigit, match["value"]))
+                and is_value(match["value"], "")
+            ):
                 yield view.span(*match.span("value"), "url_signature", 3)
 
 
 def _private_keys(view: View) -> Iterator[Span]:
     """The block as one span; piece by piece where quotes divide it; to the last line of base64 where its end is missing."""
-    text = view.text
+    text, done = view.text, 0
     for place in view.places("-----BEGIN ", lower=False):
-        match = _PRIVATE_KEY.match(text, place)
+        match = _PRIVATE_KEY.match(text, place) if place >= done else None
         if not match:
             continue
         begin = match.end()
         close = _PRIVATE_KEY_END.search(text, begin, begin + (1 << 14))
         lines = _KEY_LINES.match(text, begin)
         end = close.start() if close else lines.end() if lines else begin
+        done = end
         if not _KEY_BODY.search(text, begin, end):
             continue
         if close and '"' not in text[begin:end]:

@@ -7,15 +7,17 @@ that cost and memory grow with their length and no rule sees more than 64 Ki cha
 
 from __future__ import annotations
 
+import bisect
 import re
 from collections import Counter
 from collections.abc import Iterator
 from typing import NamedTuple
 
-import polars as pl
+import pyarrow as pa
+import pyarrow.compute as pc
 
 from etl.redact import kept, rules
-from etl.redact.escapes import View, flattened
+from etl.redact.escapes import UNCLEAR, View, padded
 from etl.redact.spans import LABEL, Masked, Span, mask
 
 WINDOW = kept.WINDOW
@@ -38,7 +40,7 @@ class Window(NamedTuple):
     """Of the whole text."""
 
 
-def masked_texts(texts: pl.Series) -> dict[str, Masked]:
+def masked_texts(texts: pa.Array) -> dict[str, Masked]:
     """Every text of a column of distinct ones that holds a secret, with what is left of it.
 
     What a replacement leaves is searched again until nothing is found in it, so masking twice is masking once.
@@ -57,17 +59,18 @@ def masked_texts(texts: pl.Series) -> dict[str, Masked]:
                 found[origin] = Masked(masked.text, before + masked.counts)
                 following.setdefault(masked.text, []).append(origin)
         origins = following
-        pending = pl.Series(list(following), dtype=pl.String)
+        pending = pa.array(list(following), pa.string())
     return found
 
 
-def _masked_once(texts: pl.Series) -> dict[str, Masked]:
+def _masked_once(texts: pa.Array) -> dict[str, Masked]:
     spans: dict[int, list[Span]] = {}
     for window in _windows(texts):
         found = list(_spans(window))
         if found:
             spans.setdefault(window.text, []).extend(found)
-    return {texts[index]: mask(texts[index], group) for index, group in sorted(spans.items())}
+    changed = ((texts[index].as_py(), group) for index, group in sorted(spans.items()))
+    return {text: mask(text, group) for text, group in changed}
 
 
 def _spans(window: Window) -> Iterator[Span]:
@@ -94,48 +97,40 @@ def _is_bare_number(text: str, start: int, end: int) -> bool:
     return text[:start].rstrip()[-1:] in (":", "[", ",") and text[end : end + 80].lstrip()[:1] in (",", "]", "}", "")
 
 
-def _windows(texts: pl.Series) -> Iterator[Window]:
+def _windows(texts: pa.Array) -> Iterator[Window]:
     """The suspicious pieces of suspicious texts."""
-    lengths = texts.str.len_chars()
-    short = (lengths >= SHORTEST) & (lengths <= WINDOW)
-    places = short.arg_true()
-    for part in _slices(texts.gather(places)):
-        for index in _suspects(part.texts):
-            piece = part.texts[index]
-            yield Window(places[part.start + index], 0, piece, len(piece))
-    for place in (lengths > WINDOW).arg_true().to_list():
-        text = texts[place]
+    lengths = pc.utf8_length(texts)
+    short = pc.and_(pc.greater_equal(lengths, SHORTEST), pc.less_equal(lengths, WINDOW))
+    places = pc.indices_nonzero(short)
+    start = 0
+    for part in _slices(texts.filter(short)):
+        for index in _suspects(part):
+            piece = part[index].as_py()
+            yield Window(places[start + index].as_py(), 0, piece, len(piece))
+        start += len(part)
+    for place in pc.indices_nonzero(pc.greater(lengths, WINDOW)).to_pylist():
+        text = texts[place].as_py()
         starts = range(0, len(text) - OVERLAP, WINDOW - OVERLAP)
         for first in range(0, len(starts), 64):
             group = starts[first : first + 64]
-            pieces = pl.Series([text[start : start + WINDOW] for start in group], dtype=pl.String)
-            for index in _suspects(pieces):
+            pieces = [text[start : start + WINDOW] for start in group]
+            for index in _suspects(pa.array(pieces, pa.string())):
                 yield Window(place, group[index], pieces[index], len(text))
 
 
-class _Slice(NamedTuple):
-    start: int
-    texts: pl.Series
-
-
-def _slices(texts: pl.Series) -> Iterator[_Slice]:
+def _slices(texts: pa.Array) -> Iterator[pa.Array]:
     """A column in slices of about 8 MB, so that the copies a search makes stay small."""
-    groups = texts.str.len_bytes().cast(pl.Int64).cum_sum() // _SLICE
+    ends = pc.cumulative_sum(pc.binary_length(texts).cast(pa.int64())).to_pylist()
     start = 0
-    for length in groups.rle().struct.field("len").to_list():
-        yield _Slice(start, texts.slice(start, length))
-        start += length
+    while start < len(ends):
+        done = ends[start - 1] if start else 0
+        stop = max(start + 1, bisect.bisect_right(ends, done + _SLICE))
+        yield pa.concat_arrays([texts.slice(start, stop - start), texts.slice(0, 0)])
+        start = stop
 
 
-def _suspects(texts: pl.Series) -> list[int]:
+def _suspects(texts: pa.Array) -> list[int]:
     """Which texts may hold something: a superset of those in which `_spans` finds it."""
-    escaped = texts.str.contains("\\", literal=True)
-    found: set[int] = set()
-    for places, views in (
-        ((~escaped).arg_true(), texts.filter(~escaped)),
-        (escaped.arg_true(), flattened(texts.filter(escaped))),
-    ):
-        if len(views):
-            marked = set(views.str.contains(rules.SUSPECT).arg_true().to_list()) | kept.suspects(views)
-            found.update(places[index] for index in marked)
-    return sorted(found)
+    shown = padded(texts)
+    marked = pc.indices_nonzero(pc.match_substring_regex(shown, f"{rules.SUSPECT}|{UNCLEAR}")).to_pylist()
+    return sorted({*marked, *kept.suspects(shown)})
