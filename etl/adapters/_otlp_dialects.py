@@ -12,8 +12,8 @@ from typing import NamedTuple
 
 from etl.adapters._otlp_facts import Facts, facts_of
 from etl.adapters._otlp_frameworks import logfire, vercel
-from etl.adapters._otlp_indexed import exchange, openinference, openllmetry
-from etl.adapters._otlp_semconv import current, events, prompt
+from etl.adapters._otlp_indexed import EXCHANGES, exchange, openinference, openllmetry
+from etl.adapters._otlp_semconv import CHOICE, ROLES, current, events, prompt
 from etl.adapters._otlp_span import Span
 from etl.adapters._otlp_turn import Memory, Reader, Turn
 
@@ -22,30 +22,36 @@ class Dialect(NamedTuple):
     """One way of writing a conversation into spans."""
 
     name: str
+    marks: tuple[str, ...]
+    """How the names of the attributes (or events) begin that hold its messages."""
     read: Callable[[Reader], Turn | None]
 
 
 DIALECTS = (
-    Dialect("semconv", current),
-    Dialect("semconv_events", events),
-    Dialect("openinference", openinference),
-    Dialect("vercel", vercel),
-    Dialect("openllmetry", openllmetry),
-    Dialect("logfire", logfire),
-    Dialect("semconv_prompt", prompt),
-    Dialect("exchange", exchange),
+    Dialect("semconv", ("gen_ai.input.messages", "gen_ai.output.messages"), current),
+    Dialect("semconv_events", (*ROLES, CHOICE), events),
+    Dialect(
+        "openinference", ("llm.input_messages", "llm.output_messages", "llm.prompts", "llm.choices"), openinference
+    ),
+    Dialect("vercel", ("ai.prompt", "ai.response.", "ai.result."), vercel),
+    Dialect("openllmetry", ("gen_ai.prompt.", "gen_ai.completion."), openllmetry),
+    Dialect("logfire", ("request_data", "response_data", "events", "all_messages_events", "pydantic_ai."), logfire),
+    Dialect("semconv_prompt", ("gen_ai.prompt", "gen_ai.completion"), prompt),
+    Dialect("exchange", tuple(name for pair in EXCHANGES for name in pair), exchange),
 )
 """All of them; the order is the precedence."""
 
 
 def turn_of(span: Span, memory: Memory | None = None) -> Turn:
     """What a model (or agent) span says; an empty turn where it says nothing."""
+    names = [*span.attributes, *(log.name for log in span.events)]
     for dialect in DIALECTS:
-        reader = Reader(span, memory)
-        turn = dialect.read(reader)
-        if turn is not None:
-            turn.dialect = dialect.name
-            return turn
+        if any(name.startswith(dialect.marks) for name in names):
+            reader = Reader(span, memory)
+            turn = dialect.read(reader)
+            if turn is not None:
+                turn.dialect = dialect.name
+                return turn
     return Turn()
 
 

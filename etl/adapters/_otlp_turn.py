@@ -16,6 +16,8 @@ from etl.decode import decode
 _NUMBER = re.compile(r"\d{1,6}\Z")
 _TOKEN = re.compile(r'"(?:[^"\\]|\\.)*"?|[{}\[\],:]', re.DOTALL)
 _LIST = msgspec.json.Decoder(list[msgspec.Raw])
+MAX_RECENT = 4
+"""How many histories are compared with the next: as many as agents commonly speak by turns."""
 MAX_SALVAGE = 64
 """How many places a cut-off JSON text is tried to be closed at."""
 
@@ -43,31 +45,54 @@ class Turn(msgspec.Struct):
 
 
 class Memory:
-    """Messages that were read already: every history repeats the one before it, to the byte."""
+    """Messages that were read already: every history repeats the one before it, most of them to the byte."""
 
     def __init__(self) -> None:
-        self._told: dict[tuple[bytes, str], tuple[list[Message], bool]] = {}
+        self._elements: dict[tuple[bytes, str], tuple[list[Message], bool]] = {}
+        self._recent: list[tuple[str, str, list[Message]]] = []
+        """Role, text without its last bracket, and messages of the histories read last."""
 
     def messages(self, text: str, role: str) -> list[Message] | None:
         """The messages in the JSON text of a list; None where it is none."""
+        text = text.rstrip()
         try:
-            told = [self._read((bytes(item), role)) for item in _LIST.decode(text)]
+            found = self._continued(text, role)
+            if found is None:
+                found = self._read(text, role, [])
         except ValueError:
             return None
-        found: list[Message] = []
-        for made, piece in told:
+        self._recent.insert(0, (role, text[:-1], found))
+        del self._recent[MAX_RECENT:]
+        return found
+
+    def _continued(self, text: str, role: str) -> list[Message] | None:
+        """The messages, where the text goes on from one that was read."""
+        for whose, before, told in self._recent:
+            if whose == role and text.startswith(before):
+                rest = text[len(before) :].lstrip()
+                if rest == "]":
+                    return told
+                if rest[:1] == ",":
+                    return self._read("[" + rest[1:], role, told)
+        return None
+
+    def _read(self, text: str, role: str, told: list[Message]) -> list[Message]:
+        """These messages and those of a list, each element read once; ValueError where the text is no list."""
+        found = list(told)
+        for item in _LIST.decode(text):
+            made, piece = self._element((bytes(item), role))
             if piece and found and made and found[-1].role == made[0].role == "assistant":
                 found[-1] = joined(found[-1], made[0])
                 made = made[1:]
             found += made
         return found
 
-    def _read(self, key: tuple[bytes, str]) -> tuple[list[Message], bool]:
+    def _element(self, key: tuple[bytes, str]) -> tuple[list[Message], bool]:
         """The messages of one element, and whether it is a piece of an answer."""
-        told = self._told.get(key)
+        told = self._elements.get(key)
         if told is None:
             value = decode(key[0]).value
-            told = self._told[key] = (messages([value], key[1]), is_item(value))
+            told = self._elements[key] = (messages([value], key[1]), is_item(value))
         return told
 
 
