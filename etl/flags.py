@@ -25,6 +25,7 @@ FLAGS: dict[str, str] = {
     "truncated_source": "The source was cut off in this conversation.",
     "unaligned_tokens": "Token ids, mask and log probabilities had different lengths; they are in `extra.unread`.",
     "unreadable_value": "A value did not fit its column; it is in `extra.unread` as logged.",
+    "unlogged_turns": "Some turns of the assistant are known from later requests only: no logged call gave them.",
     "usage_partial": "Some model responses have no token counts: `usage` is a lower bound.",
 }
 """Name of the flag → what a careful reader should know."""

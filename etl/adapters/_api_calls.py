@@ -1,0 +1,365 @@
+"""One call of a model API as the fragment that is stored: what it added, and hashes that say what it continues.
+
+An agent sends its whole history with every call. What is stored of it is each message once per conversation (`said`,
+by its digest), the order in which a call sent them (`path`), and hashes of the conversation so far: before and after
+every turn of the assistant (`states`), at the end of the request (`asked`), after each answer (`outs`). They are made
+of roles, stripped texts, tool names and canonical arguments; system texts, ids and reasoning, which clients change or
+drop, are left out. The key of a conversation is the hash of its opening: all up to the first answer to a user.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from hashlib import blake2b
+from typing import Any, NamedTuple
+
+import msgspec
+
+from etl.adapters._api_bodies import Read, read_body
+from etl.adapters._api_choice import CODECS, NO_CONVERSATION, kind_of, model_in, provider_at
+from etl.adapters._api_form import SYSTEM_ROLES, Answered, Body, Choice, Codec, error_text, obj, packed
+from etl.adapters._api_secrets import clean_url, without_credentials
+from etl.conversation import Fragment, Ignored, Message, Outcome, Record, Tokens, Unusable
+from etl.decode import JsonError, decode
+
+_encode = msgspec.json.Encoder(order="deterministic").encode
+_MEMO = 20_000
+"""Messages remembered while a file is read."""
+
+
+class Exchange(msgspec.Struct, gc=False):
+    """What an envelope says of one call. Bodies may be values, text, bytes, streams."""
+
+    records: Sequence[Record]
+    """The record that it is (part of); where request and response are records of their own, both."""
+    request: Any = None
+    response: Any = None
+    api: str | None = None
+    """Name of a codec, where the envelope tells."""
+    url: str | None = None
+    status: int | None = None
+    at: Any = None
+    ended_at: Any = None
+    id: str | None = None
+    """Where the envelope has an id of its own that names the call for good."""
+    model: str | None = None
+    provider: str | None = None
+    scope: str | None = None
+    """Calls of two scopes (users, keys, sessions) are never one conversation."""
+    usage: Tokens | None = None
+    error: str | None = None
+    tools: Any = None
+    log: Body = msgspec.field(default_factory=dict)
+    """What else the envelope says."""
+    flags: set[str] = msgspec.field(default_factory=set)
+    captured: bool = True
+    """False where the envelope left the messages out, or put a placeholder in their place."""
+    unit: Any = None
+    """The part of the record that the call is, where a record holds many."""
+
+
+class _Said(NamedTuple):
+    """A message with all that is computed of it once."""
+
+    name: int
+    form: Body
+    atoms: bytes
+    role: str
+
+
+class Memory:
+    """What the calls of one file have in common: messages already read, and which conversation has which of them."""
+
+    def __init__(self) -> None:
+        self._read: dict[bytes, list[_Said]] = {}
+        self._sent: dict[str, set[int]] = {}
+
+    def messages(self, codec: Codec, item: Any) -> list[_Said]:
+        """An item of a history, read by its codec, once."""
+        key = blake2b(_encode((codec.name, item)), digest_size=16).digest()
+        found = self._read.get(key)
+        if found is None:
+            if len(self._read) >= _MEMO:
+                self._read.clear()
+            found = self._read[key] = [said(message) for message in codec.message(item)]
+        return found
+
+    def new(self, key: str, messages: Sequence[_Said]) -> dict[str, Body]:
+        """Those that this conversation has not been given yet."""
+        sent = self._sent.setdefault(key, set())
+        found = {}
+        for message in messages:
+            if message.name not in sent:
+                sent.add(message.name)
+                found[str(message.name)] = message.form
+        return found
+
+
+def said(message: Message) -> _Said:
+    """A message with its digest and its part of the chain."""
+    form = packed(message)
+    return _Said(_number(blake2b(_encode(form), digest_size=8)), form, _atoms(message), message.role)
+
+
+def _number(hasher: blake2b) -> int:
+    """63 bits: a number that every JSON reader holds, and that no rule takes for a secret."""
+    return int.from_bytes(hasher.digest()[:8], "big") >> 1
+
+
+def _atoms(message: Message) -> bytes:
+    if message.role in SYSTEM_ROLES:
+        return b""
+    found: list[bytes] = []
+    said_text = message.content.strip()
+    if message.role == "tool":
+        found.append(b"r\x00" + _utf8(said_text))
+    elif said_text:
+        found.append(b"t\x00%s\x00%s" % (_utf8(message.role), _utf8(said_text)))
+    if message.parts and message.role != "assistant":
+        found.append(b"p\x00" + blake2b(_encode(message.parts), digest_size=16).digest())
+    found += [b"c\x00%s\x00%s" % (_utf8(call.name), canonical(call.arguments)) for call in message.calls or ()]
+    return b"".join(atom + b"\x01" for atom in found)
+
+
+def _utf8(value: str) -> bytes:
+    return value.encode("utf-8", "surrogatepass")
+
+
+def canonical(arguments: Any) -> bytes:
+    """Call arguments, however they are spelt, as the same bytes.
+
+    >>> canonical('{"b": 1, "a": 2}') == canonical({"a": 2, "b": 1})
+    True
+    """
+    if type(arguments) is str:
+        try:
+            arguments = decode(_utf8(arguments)).value
+        except JsonError:
+            return _utf8(arguments.strip())
+    return _encode(arguments if arguments is not None else {})
+
+
+class _Chain:
+    """The hash of a conversation as it grows; it depends on what is said, not on how it is cut into messages."""
+
+    def __init__(self) -> None:
+        self._hasher = blake2b(digest_size=16)
+        self.asked = False
+        """Whether a user has spoken."""
+        self.opening: str | None = None
+
+    def add(self, messages: Sequence[_Said]) -> None:
+        for message in messages:
+            self._hasher.update(message.atoms)
+            self.asked = self.asked or message.role == "user"
+
+    def pause(self, spoken: bool, place: int, states: list[tuple[int, int]]) -> None:
+        """Somebody else speaks now: a state, once the assistant has answered a user; `spoken` where it just did."""
+        if spoken and self.asked and self.opening is None:
+            self.opening = self._hasher.hexdigest()
+        if self.opening is not None and (not states or states[-1][1] != self.now()):
+            states.append((place, self.now()))
+
+    def now(self) -> int:
+        return _number(self._hasher)
+
+    def opened(self, messages: Sequence[_Said]) -> str:
+        """The opening with these messages as its answer, where it has none yet."""
+        if self.opening is not None:
+            return self.opening
+        return self.after(messages).hexdigest()
+
+    def after(self, messages: Sequence[_Said]) -> blake2b:
+        hasher = self._hasher.copy()
+        for message in messages:
+            hasher.update(message.atoms)
+        return hasher
+
+
+def outcomes(exchange: Exchange, memory: Memory) -> Iterator[Outcome]:
+    """The fragments of one call; a named rule for what is no conversation; a reject for what no codec reads."""
+    request, response = read_body(exchange.request), read_body(exchange.response)
+    url = clean_url(exchange.url) if exchange.url else None
+    kind = exchange.api or kind_of(url, request.value, _whole(response))
+    if kind in NO_CONVERSATION:
+        for _ in exchange.records:
+            yield Ignored(kind)
+        return
+    codec = CODECS.get(kind or "")
+    if codec is None or not _speaks(exchange, request, response):
+        for record in exchange.records:
+            yield Unusable(record, "unknown_api", "no known request or response of a model API; see what wrote it")
+        return
+    call = _Call(exchange, codec, request, response, url, memory)
+    yield from call.fragments()
+
+
+def _whole(response: Read) -> Any:
+    """Something to tell the API by: the body, or the first event of a stream."""
+    if type(response.value) is dict:
+        return response.value
+    return next((event for event in response.events or () if type(event) is dict), None)
+
+
+def _speaks(exchange: Exchange, request: Read, response: Read) -> bool:
+    """Whether there is a body to read, or at least the word that there was one."""
+    if type(request.value) is dict or type(response.value) is dict or response.events:
+        return True
+    return not exchange.captured or bool(exchange.error)
+
+
+class _Call:
+    """One call on its way to fragments."""
+
+    def __init__(
+        self, exchange: Exchange, codec: Codec, request: Read, response: Read, url: str | None, memory: Memory
+    ) -> None:
+        self._exchange = exchange
+        self._codec = codec
+        self._memory = memory
+        self._url = url
+        self._asked = codec.asked(obj(request.value))
+        self._answer = _answer(codec, response)
+        self._sent = obj(request.value)
+        self.flags = set(exchange.flags)
+        if not response.whole or (response.events is not None and not self._answer.done):
+            self.flags.add("truncated_source")
+        if request.text is not None or not request.whole:
+            self.flags.add("content_not_captured")
+            exchange.log = {**exchange.log, "request_text": request.text}
+        if response.text is not None:
+            self._answer.rest["text"] = response.text
+
+    def fragments(self) -> Iterator[Fragment]:
+        """The call itself; and bridges: empty fragments that hold together what is told apart by its key."""
+        name = self._name()
+        path, states, chain = self._history()
+        answers = [[said(message) for message in choice.messages] for choice in self._answer.choices]
+        keys = [self._key(chain, name, messages) for messages in answers or [[]]]
+        key, previous = keys[0], self._asked.previous or self._answer.previous
+        payload = {
+            "call": name, "api": self._codec.name, "path": [message.name for message in path],
+            "states": states, "said": self._memory.new(key, path), "asked": chain.now(),
+            "outs": [_number(chain.after(messages)) for messages in answers],
+            "answers": [_told(choice) for choice in self._answer.choices], **self._facts(previous),
+        }  # fmt: skip
+        own = f"{self._codec.name} {self._answer.id}"
+        link = own if self._answer.id and (self._codec.name == "openai_responses" or len(set(keys)) > 1) else None
+        at = self._exchange.at if self._exchange.at is not None else self._answer.at
+        *others, record = self._exchange.records
+        yield Fragment(
+            record, key, link, at, {name: value for name, value in payload.items() if value not in (None, [], {})}
+        )
+        bridge = {"bridge": name}
+        for other in others:
+            yield Fragment(other, key, link, at, {**bridge, "record": _digest(other.raw)})
+        if previous:
+            yield Fragment(record, key, f"{self._codec.name} {previous}", at, {**bridge, "to": previous})
+        for other_key in sorted(set(keys) - {key}):
+            yield Fragment(record, other_key, link, at, bridge)
+
+    def _name(self) -> str:
+        """The envelope's id of the call, the provider's of the response, or else a hash of all of it."""
+        exchange = self._exchange
+        name = exchange.id or self._answer.id
+        if name:
+            return name
+        if exchange.unit is not None:
+            return f"call:{_digest(_encode(exchange.unit))}"
+        return f"call:{_digest(b' '.join(record.raw for record in exchange.records))}"
+
+    def _history(self) -> tuple[list[_Said], list[tuple[int, int]], _Chain]:
+        """The messages sent; the states that were passed (place in the path, hash), from the first answer to a user on,
+        before and after every turn of the assistant; and the chain at the end.
+        """
+        chain, path, states = _Chain(), list[_Said](), list[tuple[int, int]]()
+        speaking = False
+        for item in self._asked.items:
+            messages = self._memory.messages(self._codec, item)
+            speaks = any(message.role == "assistant" for message in messages)
+            if messages and speaks != speaking:
+                chain.pause(speaking, len(path), states)
+                speaking = speaks
+            chain.add(messages)
+            path += messages
+        chain.pause(speaking, len(path), states)
+        return path, states, chain
+
+    def _key(self, chain: _Chain, name: str, answer: Sequence[_Said]) -> str:
+        scope = (self._exchange.scope or "", self._asked.user or "")
+        if not self._exchange.captured or not (self._asked.items or self._asked.thread):
+            return f"call {_digest(_encode((scope, name)))}"
+        if self._asked.thread:
+            return f"thread {_digest(_encode((scope, self._asked.thread)))}"
+        return f"chain {_digest(_encode((scope, self._asked.previous, chain.opened(answer))))}"
+
+    def _facts(self, previous: str | None) -> Body:
+        """Everything about the call but its messages."""
+        exchange, answer = self._exchange, self._answer
+        error = answer.error or exchange.error
+        if error is None and exchange.status is not None and exchange.status >= 400:
+            error = f"HTTP status {exchange.status}"
+        log = {**exchange.log, "url": self._url, "http_status": exchange.status}
+        usage = answer.usage or exchange.usage
+        if answer.usage is not None and exchange.usage is not None and answer.usage.cost_usd is None:
+            answer.usage.cost_usd = exchange.usage.cost_usd
+        tools = exchange.tools if self._asked.tools is None else self._asked.tools
+        # What a response repeats of its request is told once.
+        rest = {key: value for key, value in answer.rest.items() if self._sent.get(key) != value}
+        return {
+            "tools": tools, "model": answer.model or self._asked.model or exchange.model or model_in(self._url),
+            "asked_model": self._asked.model,
+            "provider": exchange.provider or provider_at(self._url) or self._codec.provider, "at": exchange.at,
+            "ended_at": exchange.ended_at, "created": answer.at, "error": error, "done": answer.done,
+            "usage": _counted(usage), "response_id": answer.id, "previous": previous, "thread": self._asked.thread,
+            "request": without_credentials(self._asked.rest), "response": rest, "log": _said_only(log),
+            "flags": sorted(self.flags), "captured": exchange.captured,
+            "notes": sorted({note for record in exchange.records for note in record.notes}),
+            "mended": [list(pair) for record in exchange.records for pair in record.mended],
+        }  # fmt: skip
+
+
+def _counted(usage: Tokens | None) -> Body | None:
+    if usage is None:
+        return None
+    return {name: value for name in usage.__struct_fields__ if (value := getattr(usage, name)) is not None}
+
+
+def _said_only(log: Body) -> Body:
+    """An envelope's own keys, those that say something, without credentials."""
+    kept: Body = {}
+    for key, value in without_credentials(log).items():
+        if type(value) is dict:
+            value = without_credentials(value)
+        if value not in (None, "", {}, []):
+            kept[key] = value
+    return kept
+
+
+def _answer(codec: Codec, response: Read) -> Answered:
+    """The response, its stream put together; a body that is no object says why there is none."""
+    if type(response.value) is dict:
+        return codec.answered(response.value)
+    if response.events:
+        errors = [event for event in response.events if type(event) is dict and set(event) == {"error"}]
+        joined = codec.joined(response.events)
+        if errors and "error" not in joined:
+            joined["error"] = errors[0]["error"]
+        answered = codec.answered(joined)
+        if not answered.choices and answered.error is None:
+            answered.error = error_text(response.events)
+        return answered
+    return Answered([], done=False)
+
+
+def _told(choice: Choice) -> Body:
+    made: Body = {"messages": [packed(message) for message in choice.messages]}
+    if choice.finish_reason:
+        made["finish"] = choice.finish_reason
+    if choice.rest:
+        made["rest"] = choice.rest
+    return made
+
+
+def _digest(raw: bytes) -> str:
+    return blake2b(raw, digest_size=12).hexdigest()

@@ -1,0 +1,319 @@
+"""Envelopes of calls: `{request, response}` under any of their usual names, HAR, recordings, call logs of agents."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from email.utils import parsedate_to_datetime
+from typing import Any
+
+from etl.adapters._api_bodies import read_body
+from etl.adapters._api_calls import Exchange
+from etl.adapters._api_choice import NO_CONVERSATION, kind_of
+from etl.adapters._api_form import Body, arr, error_text, obj, text, without
+from etl.adapters._api_secrets import without_credentials
+from etl.conversation import Ignored, Record, Tokens, Unusable
+
+Found = Exchange | Unusable | Ignored
+
+_REQUESTS = ("request", "request_body", "requestBody", "req", "body")
+_RESPONSES = ("response", "response_body", "responseBody", "res")
+_URLS = ("uri", "url", "endpoint", "request_url", "target_url", "request_path", "path")
+_STATUS = ("status", "status_code", "response_status", "statusCode", "http_status")
+_STARTS = (
+    "started_at",
+    "start_time",
+    "startTime",
+    "request_created_at",
+    "timestamp",
+    "created_at",
+    "createdAt",
+    "time",
+    "ts",
+)
+_ENDS = ("ended_at", "end_time", "endTime", "completed_at", "response_created_at", "finished_at")
+_SCOPES = ("session_id", "sessionId", "conversation_id", "thread_id", "user_id")
+_COSTS = ("cost", "cost_usd", "total_cost", "response_cost")
+_BODIES = ("parsed_body", "body", "json", "data", "content")
+_GEMINI = "generateContent"
+
+
+def looks(value: Any) -> float:
+    """How sure one value is a call, or a file of calls."""
+    if type(value) is not dict:
+        return 0.0
+    entries = _units(value)
+    if entries:
+        return (
+            0.95
+            if any(kind_of(text(obj(obj(e).get("request")).get("url")) or _uri(e), None, None) for e in entries)
+            else 0.4
+        )
+    if _is_line(value) or _is_openhands(value) or _is_gemini(value):
+        return 0.95
+    request, response = _first(value, _REQUESTS), _first(value, _RESPONSES)
+    if request is None or response is None or "custom_id" in value:
+        return 0.0
+    found = _pair((), value)
+    asked, answered = read_body(found.request), read_body(found.response)
+    whole = answered.value if type(answered.value) is dict else next(iter(answered.events or ()), None)
+    return 0.95 if kind_of(found.url, asked.value, whole) else 0.0
+
+
+def exchanges(records: Iterable[Record]) -> Iterator[Found]:
+    """The calls of a file. Requests and responses that are lines of their own are paired by their order."""
+    waiting: Record | None = None
+    for record in records:
+        value = record.value
+        if type(value) is dict and _is_line(value):
+            if value["type"] == "response":
+                yield _lines(waiting, record)
+                waiting = None
+            else:
+                if waiting is not None:
+                    yield _lines(waiting, None)
+                waiting = record
+            continue
+        yield from _closed(record)
+    if waiting is not None:
+        yield _lines(waiting, None)
+
+
+def _closed(record: Record) -> Iterator[Found]:
+    value = record.value
+    if type(value) is not dict:
+        yield Unusable(record, "not_an_object", "a call is a JSON object with a request and a response; this is none")
+    elif units := _units(value):
+        yield from (_unit(record, unit) for unit in units)
+    elif _is_openhands(value):
+        yield _openhands(record, value)
+    elif _is_gemini(value):
+        rest = without(value, "method", "response")
+        yield Exchange(
+            (record,), None, value["response"], "gemini", log={**rest, "method": value["method"]}, captured=False
+        )
+    elif _first(value, _REQUESTS) is None and _first(value, _RESPONSES) is None:
+        yield Unusable(record, "no_call", "the record has neither a request nor a response; see what wrote it")
+    else:
+        yield _pair((record,), value)
+
+
+def _first(value: Body, keys: tuple[str, ...]) -> str | None:
+    return next((key for key in keys if value.get(key) is not None), None)
+
+
+def _uri(entry: Any) -> str | None:
+    return text(obj(obj(entry).get("request")).get("uri"))
+
+
+def _units(value: Body) -> list[Any]:
+    """The exchanges of a HAR file, or of a cassette written as JSON."""
+    return arr(obj(value.get("log")).get("entries")) or arr(value.get("interactions"))
+
+
+def _unit(record: Record, unit: Any) -> Found:
+    """One exchange among many; what is no call of a model is passed over by name."""
+    found = http_exchange((record,), unit)
+    asked, answered = read_body(found.request), read_body(found.response)
+    kind = kind_of(found.url, asked.value, answered.value)
+    if kind is None or not (asked.value or asked.events or answered.value or answered.events):
+        return Ignored("no_model_call")
+    if kind in NO_CONVERSATION:
+        return Ignored(kind)
+    found.unit = unit
+    return found
+
+
+def http_exchange(records: tuple[Record, ...], unit: Any) -> Exchange:
+    """An entry of a HAR file or an interaction of a cassette: request and response with headers and bodies."""
+    entry = obj(unit)
+    request, response = obj(entry.get("request")), obj(entry.get("response"))
+    status = response.get("status")
+    code = status if type(status) is int else obj(status).get("code")
+    log = without(entry, "request", "response", "startedDateTime", "time", "timings", "cache", "recorded_at")
+    log["request_headers"], log["response_headers"] = headers(request.get("headers")), headers(response.get("headers"))
+    log["method"] = text(request.get("method"))
+    return Exchange(
+        records, _http_body(request, "postData"), _http_body(response, "content"),
+        url=text(request.get("url")) or text(request.get("uri")), status=code if type(code) is int else None,
+        at=_time(entry.get("startedDateTime")) or _time(entry.get("recorded_at")) or _date(log["response_headers"]),
+        log=log,
+    )  # fmt: skip
+
+
+def _time(value: Any) -> Any:
+    return value if type(value) in (str, int, float) else None
+
+
+_HEADERS = frozenset({
+    "date", "content-type", "user-agent", "x-request-id", "request-id", "openai-organization", "openai-processing-ms",
+    "anthropic-version", "anthropic-beta", "x-amzn-requestid", "x-should-retry", "retry-after", "openai-version",
+    "x-stainless-retry-count",
+})  # fmt: skip
+
+
+def headers(logged: Any) -> Body:
+    """The headers that say something about a call, by lower-case name; credentials and transport are none of them."""
+    pairs: list[tuple[Any, Any]] = []
+    if type(logged) is dict:
+        pairs = list(logged.items())
+    elif logged and type(logged) is list and type(logged[0]) is str:
+        pairs = list(zip(logged[::2], logged[1::2], strict=False))
+    else:
+        pairs = [(obj(item).get("name"), obj(item).get("value")) for item in arr(logged)]
+    found: Body = {}
+    for name, value in pairs:
+        if type(name) is str and name.lower() in _HEADERS:
+            found[name.lower()] = value[0] if type(value) is list and len(value) == 1 else value
+    return without_credentials(found)
+
+
+def _date(found: Body) -> str | None:
+    """The time of an exchange by its response's `Date`, where the log has none of its own."""
+    try:
+        return parsedate_to_datetime(text(found.get("date")) or "").isoformat()
+    except ValueError:
+        return None
+
+
+def _http_body(side: Body, holder: str) -> Any:
+    """The body of one side, whatever wraps it: HAR's `postData` and `content`, VCR's `body{string}`."""
+    held = side.get(holder)
+    if type(held) is dict and ("text" in held or "mimeType" in held):
+        return held.get("text")
+    for key in _BODIES:
+        found = side.get(key)
+        if found is not None:
+            inner = obj(found)
+            return next((inner[name] for name in ("string", "base64_string", "text") if name in inner), found)
+    return None
+
+
+def _is_http(side: Any) -> bool:
+    """Whether one side of a pair is HTTP with headers and body, and not the body itself."""
+    return (
+        type(side) is dict
+        and bool({"headers", "method", "url", "uri", "status", "status_code"} & side.keys())
+        and (any(key in side for key in ("body", "parsed_body", "postData")))
+    )
+
+
+def _pair(records: tuple[Record, ...], value: Body) -> Exchange:
+    """`{request, response, …}`: what is known by name goes to its place, all else to the log."""
+    rest = dict(value)
+
+    def take(keys: tuple[str, ...], *types: type) -> Any:
+        for key in keys:
+            if type(rest.get(key)) in types:
+                return rest.pop(key)
+        return None
+
+    asked, answered = _first(value, _REQUESTS), _first(value, _RESPONSES)
+    request = rest.pop(asked) if asked else None
+    response = rest.pop(answered) if answered else None
+    url = take(("scope",), str) if "path" in value else None
+    url = (url or "") + (take(_URLS, str) or "")
+    made = Exchange(records, request, response, url=url or None)
+    status = take(_STATUS, int)
+    if _is_http(request):
+        inner = http_exchange((), {"request": request})
+        made.request, made.url = inner.request, made.url or inner.url
+        rest["request_http"] = inner.log
+    if _is_http(response):
+        inner = http_exchange((), {"response": response})
+        made.response, status = (
+            inner.response,
+            inner.status if inner.status is not None else response.get("status_code", status),
+        )
+        rest["response_http"] = inner.log
+    for key in ("rawHeaders", "reqheaders", "headers", "request_headers", "response_headers"):
+        if key in rest:
+            rest[key] = headers(rest[key])
+    made.status = status if type(status) is int else None
+    made.at = take(_STARTS, str, int, float)
+    if made.at is None:
+        made.at = _date(obj(rest.get("rawHeaders")))
+    made.ended_at = take(_ENDS, str, int, float)
+    made.model, made.provider = take(("model", "model_name"), str), take(("provider",), str)
+    made.scope = take(_SCOPES, str)
+    cost = take(_COSTS, int, float)
+    made.usage = None if cost is None else Tokens(cost_usd=cost)
+    if "error" in rest or "error_message" in rest:
+        made.error = error_text(rest.pop("error", None)) or text(rest.pop("error_message", None))
+    made.log = rest
+    if made.scope:
+        made.log["scope"] = made.scope
+    return made
+
+
+def _is_gemini(value: Body) -> bool:
+    method = value.get("method")
+    return type(method) is str and method.startswith(_GEMINI) and "response" in value and "request" not in value
+
+
+def _is_openhands(value: Body) -> bool:
+    return (
+        type(value.get("messages")) is list and type(value.get("response")) is dict and "call_type" not in value
+        and ("kwargs" in value or "latency_sec" in value or "context_window" in value)
+    )  # fmt: skip
+
+
+def _openhands(record: Record, value: Body) -> Exchange:
+    """`{messages, tools, kwargs, response, cost, timestamp, latency_sec}`: a call at its end."""
+    kwargs = obj(value.get("kwargs"))
+    request = {**{key: item for key, item in kwargs.items() if key != "tools"}, "messages": value["messages"]}
+    request["tools"] = value.get("tools") or kwargs.get("tools")
+    cost = value.get("cost")
+    return Exchange(
+        (record,), request, value["response"], "openai_chat", ended_at=_time(value.get("timestamp")),
+        at=_time(value.get("timestamp")), usage=Tokens(cost_usd=cost) if type(cost) in (int, float) else None,
+        log=without(value, "messages", "tools", "kwargs", "response", "timestamp", "cost"),
+    )  # fmt: skip
+
+
+def _is_line(value: Body) -> bool:
+    """A request or a response as a line of its own."""
+    kind = value.get("type")
+    if kind == "request":
+        return type(value.get("request_params")) is dict or type(value.get("messages")) is list
+    return kind == "response" and (type(value.get("response")) is dict or type(value.get("outputs")) is list)
+
+
+def _lines(asked: Record | None, answered: Record | None) -> Exchange:
+    """A request line and the response line that follows it; either may be missing."""
+    made = Exchange(tuple(record for record in (asked, answered) if record is not None), api="openai_chat")
+    if asked is not None:
+        value = asked.value
+        made.request = value.get("request_params")
+        if type(made.request) is not dict:
+            made.request = without(value, "type", "timestamp")
+        else:
+            made.log = without(value, "type", "timestamp", "request_params")
+        made.at = _time(value.get("timestamp"))
+    else:
+        made.captured = False
+    if answered is not None:
+        value = answered.value
+        made.response = _line_response(value)
+        made.ended_at = _time(value.get("timestamp"))
+        cost = value.get("cost")
+        made.usage = Tokens(cost_usd=cost) if type(cost) in (int, float) else None
+        told = ("type", "timestamp", "response", "outputs", "cost", "input_tokens", "output_tokens", "model")
+        made.log = {**made.log, **without(value, *told)}
+        if asked is None:
+            made.at = made.ended_at
+    return made
+
+
+def _line_response(value: Body) -> Any:
+    """The response as the provider gave it; else what the agent made of it, in the provider's form."""
+    if type(value.get("response")) is dict:
+        return value["response"]
+    choices = [
+        {
+            "index": index,
+            "message": {"role": "assistant", "content": output.get("message"), **without(output, "message")},
+        }
+        for index, output in enumerate(map(obj, arr(value.get("outputs"))))
+    ]
+    usage = {"prompt_tokens": value.get("input_tokens"), "completion_tokens": value.get("output_tokens")}
+    return {"model": value.get("model"), "choices": choices, "usage": usage}

@@ -1,0 +1,46 @@
+"""Credentials of API calls are taken out before anything else is done: they say nothing about a conversation."""
+
+from __future__ import annotations
+
+import re
+from typing import Any
+from urllib.parse import parse_qsl, quote, urlsplit, urlunsplit
+
+REMOVED = "[credential]"
+_NAMES = re.compile(
+    r"(?i)^(.*[-_])?(authorization|cookies?|set-cookie|api[-_]?keys?|x-api-key|secret|password|passwd|"
+    r"access[-_]?token|auth[-_]?token|security-token|session-token|signature|credential|aws_\w*key\w*)$"
+)
+_PARAMETERS = re.compile(r"(?i)^(api[-_]?)?key$|token|secret|sig(nature)?$|credential|password|auth")
+
+
+def is_credential(name: str) -> bool:
+    """Whether a header, a parameter or a setting of this name holds a credential.
+
+    >>> [is_credential(name) for name in ("Authorization", "x-goog-api-key", "max_tokens", "api_key")]
+    [True, True, False, True]
+    """
+    return _NAMES.match(name) is not None
+
+
+def without_credentials(settings: dict[str, Any]) -> dict[str, Any]:
+    """Headers, or the settings of a request, with every credential replaced by a label."""
+    return {key: REMOVED if value and is_credential(key) else value for key, value in settings.items()}
+
+
+def clean_url(url: str) -> str:
+    """The address without user, password and credentials among its parameters.
+
+    >>> clean_url("https://me:pw@h.example/v1?key=abc&alt=sse")
+    'https://h.example/v1?key=[credential]&alt=sse'
+    """
+    try:
+        parts = urlsplit(url)
+        query = parse_qsl(parts.query, keep_blank_values=True)
+        host = parts.netloc.rpartition("@")[2]
+    except ValueError:
+        return REMOVED
+    if host == parts.netloc and not any(_PARAMETERS.search(name) for name, _ in query):
+        return url
+    kept = [f"{quote(name)}={REMOVED if _PARAMETERS.search(name) else quote(value)}" for name, value in query]
+    return urlunsplit((parts.scheme, host, parts.path, "&".join(kept), parts.fragment))
