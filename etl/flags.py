@@ -26,6 +26,7 @@ FLAGS: dict[str, str] = {
     "unaligned_tokens": "Token ids, mask and log probabilities had different lengths; they are in `extra.unread`.",
     "unreadable_value": "A value did not fit its column; it is in `extra.unread` as logged.",
     "unlogged_turns": "Some turns of the assistant are known from later requests only: no logged call gave them.",
+    "usage_mismatch": "The counts of a response do not add up to the total that its provider gives.",
     "usage_partial": "Some model responses have no token counts: `usage` is a lower bound.",
 }
 """Name of the flag → what a careful reader should know."""

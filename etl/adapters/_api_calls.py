@@ -268,6 +268,11 @@ class _Call:
             return f"call:{_digest(_encode(exchange.unit))}"
         return f"call:{_digest(b' '.join(record.raw for record in exchange.records))}"
 
+    def _digest(self) -> str:
+        """Names the record (or the part of one) that it is: what tells a copy from a second log of the same call."""
+        unit = self._exchange.unit
+        return _digest(self._exchange.records[-1].raw if unit is None else _encode(unit))
+
     def _history(self) -> tuple[list[_Said], list[tuple[int, int]], _Chain]:
         """The messages sent; the states that were passed (place in the path, hash), from the first answer to a user on,
         before and after every turn of the assistant; and the chain at the end.
@@ -304,8 +309,12 @@ class _Call:
         if answer.usage is not None and exchange.usage is not None and answer.usage.cost_usd is None:
             answer.usage.cost_usd = exchange.usage.cost_usd
         tools = exchange.tools if self._asked.tools is None else self._asked.tools
+        if usage is not None and not _adds_up(usage, answer.rest):
+            self.flags.add("usage_mismatch")
         # What a response repeats of its request is told once.
         rest = {key: value for key, value in answer.rest.items() if self._sent.get(key) != value}
+        if answer.usage is not None and _is_plain(rest.get("usage")):
+            del rest["usage"]
         return {
             "tools": tools, "model": answer.model or self._asked.model or exchange.model or model_in(self._url),
             "asked_model": self._asked.model,
@@ -314,9 +323,33 @@ class _Call:
             "usage": _counted(usage), "response_id": answer.id, "previous": previous, "thread": self._asked.thread,
             "request": without_credentials(self._asked.rest), "response": rest, "log": _said_only(log),
             "flags": sorted(self.flags), "captured": exchange.captured,
+            "record": self._digest(),
             "notes": sorted({note for record in exchange.records for note in record.notes}),
             "mended": [list(pair) for record in exchange.records for pair in record.mended],
         }  # fmt: skip
+
+
+_PLAIN_COUNTS = frozenset({
+    "prompt_tokens", "completion_tokens", "total_tokens", "input_tokens", "output_tokens", "cached_tokens",
+    "reasoning_tokens", "cache_read_input_tokens", "cache_creation_input_tokens", "cost",
+})  # fmt: skip
+
+
+def _is_plain(logged: Any) -> bool:
+    """Whether usage says nothing that the columns do not: all its other numbers are zero."""
+    return type(logged) is dict and all(
+        key in _PLAIN_COUNTS or not value or (type(value) is dict and _is_plain(value)) for key, value in logged.items()
+    )
+
+
+def _adds_up(usage: Tokens, rest: Body) -> bool:
+    """Whether the counts agree with the provider's own total, where it gives one; some leave cached input out of it."""
+    logged = obj(rest.get("usage")) or obj(rest.get("usageMetadata"))
+    whole = next((logged[key] for key in ("total_tokens", "totalTokens", "totalTokenCount") if key in logged), None)
+    if type(whole) is not int or usage.input_tokens is None or usage.output_tokens is None:
+        return True
+    cached = (usage.cached_tokens or 0) + (usage.cache_write_tokens or 0)
+    return whole in (usage.input_tokens + usage.output_tokens, usage.input_tokens - cached + usage.output_tokens)
 
 
 def _counted(usage: Tokens | None) -> Body | None:

@@ -153,7 +153,7 @@ def _answered(body: Body) -> Answered:
     if type(said) is dict:
         choices.append(Choice(message({**said, "role": "assistant"}), text(body.get("stopReason"))))
     failed = None if choices else error_text(body)
-    rest = without(body, "output", "stopReason", "usage", "message", "error", "unfinished")
+    rest = without(body, "output", "stopReason", "message", "error", "unfinished")
     if other := without(obj(body.get("output")), "message"):
         rest["output"] = other
     return Answered(

@@ -206,7 +206,7 @@ def _answered(body: Body) -> Answered:
         choices.append(Choice(read, text(candidate.get("finishReason")), rest))
     blocked = text(obj(body.get("promptFeedback")).get("blockReason"))
     failed = error_text(body) if "error" in body else blocked
-    held = ("candidates", "usageMetadata", "modelVersion", "responseId", "createTime", "error", "unfinished")
+    held = ("candidates", "modelVersion", "responseId", "createTime", "error", "unfinished")
     return Answered(
         choices, identifier(body.get("responseId")), text(body.get("modelVersion")), body.get("createTime"),
         usage(body.get("usageMetadata")), failed, body.get("unfinished") is not True, rest=without(body, *held),

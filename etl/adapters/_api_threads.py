@@ -54,6 +54,8 @@ class Call(msgspec.Struct, gc=False):
     """The conversation that it was stored under."""
     moment: int | None = None
     """Microseconds since the epoch."""
+    record: str = ""
+    """Digest of the record that it was read from."""
     events: list[StoredEvent] = msgspec.field(default_factory=list)
     unsure: bool = False
     """Where what it continues is not there, or one of several."""
@@ -233,7 +235,7 @@ def _calls(family: Sequence[StoredEvent], messages: dict[int, Body]) -> dict[str
     calls: dict[str, Call] = {}
     for name, same in sorted(found.items()):
         for number, call in enumerate(_distinct(same)):
-            call.events += _once(bridges.get(name, ()), call.events)
+            call.events += _once(bridges.get(name, ()))
             if number:
                 # One id under two requests (a replayed recording): calls of their own, told apart by what they asked.
                 call.call = f"{name}#{call.asked}"
@@ -241,14 +243,14 @@ def _calls(family: Sequence[StoredEvent], messages: dict[int, Body]) -> dict[str
     return calls
 
 
-def _once(bridges: Iterable[StoredEvent], events: list[StoredEvent]) -> list[StoredEvent]:
-    """Bridges that are records of their own: those that only link are the call's own record again."""
-    known = {(event.source_uri, event.record.line, event.record.offset) for event in events}
-    return [
-        event
-        for event in bridges
-        if "record" in event.record.value and (event.source_uri, event.record.line, event.record.offset) not in known
-    ]
+def _once(bridges: Iterable[StoredEvent]) -> list[StoredEvent]:
+    """Bridges that are records of their own, copies dropped; those that only link are the call's own record again."""
+    found: dict[str, StoredEvent] = {}
+    for event in bridges:
+        record = event.record.value.get("record")
+        if type(record) is str:
+            found.setdefault(record, event)
+    return list(found.values())
 
 
 def _distinct(same: list[Call]) -> list[Call]:
@@ -283,10 +285,11 @@ def _merged(calls: list[Call]) -> Call:
     else:
         best.key = min(call.key for call in calls if call.asked == best.asked)
     best.at, best.moment = first.at, first.moment
-    best.events = sorted(
-        (event for call in calls for event in call.events),
-        key=lambda event: (event.at or 0, event.source_uri, event.record.offset or 0),
-    )
+    logs: dict[str, StoredEvent] = {}
+    for call in calls:
+        for event in call.events:
+            logs.setdefault(event.record.value["record"], event)
+    best.events = [logs[name] for name in sorted(logs)]
     return best
 
 

@@ -114,7 +114,7 @@ def _interactions(data: bytes, start: int, limits: Limits) -> Iterator[Framed]:
             type(value) is list
             and len(value) == 1
             and type(value[0]) is dict
-            and not (last and "response" not in value[0])
+            and not (last and ("response" not in value[0] or not raw.endswith(b"\n")))
         ):
             yield Record(_plain(value[0]), raw.rstrip(), line, place)
         elif last:

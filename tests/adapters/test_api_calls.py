@@ -1,0 +1,218 @@
+"""Calls that repeat their history: which are one conversation, which a branch, which strangers."""
+
+from __future__ import annotations
+
+import random
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from tests.adapters.api_lines import API, called, chat, events, rows, say, texts
+
+SYSTEM, ASK = say("system", "Be brief."), say("user", "Where is the key?")
+LOOK, FOUND = called("c1", place="shelf"), say("tool", "a key", tool_call_id="c1")
+THERE = say("assistant", "On the shelf.")
+THREE = [
+    chat("r1", [SYSTEM, ASK], LOOK, at=0),
+    chat("r2", [SYSTEM, ASK, LOOK, FOUND], THERE, at=5),
+    chat("r3", [SYSTEM, ASK, LOOK, FOUND, THERE, say("user", "Thanks.")], say("assistant", "Any time."), at=60),
+]
+
+
+def test_calls_that_repeat_each_other_are_one_row() -> None:
+    (row,) = rows(events(THREE))
+    assert texts(row) == ["Be brief.", "Where is the key?", "", "a key", "On the shelf.", "Thanks.", "Any time."]
+    assert (row["n_records"], row["n_steps"], row["status"], row["flags"]) == (3, 1, "completed", [])
+    assert row["usage"]["input_tokens"] == 30
+    assert [info["id"] for info in row["message_info"] if info["id"]] == ["r1", "r2", "r3"]
+
+
+def _agent(seed: int) -> list[dict[str, Any]]:
+    """Calls of some agents at once: branches, calls sent again, failures, two choices, answers thrown away."""
+    dice = random.Random(seed)
+    calls: list[dict[str, Any]] = []
+    for agent in range(2):
+        histories = [[SYSTEM, say("user", f"Task {dice.randrange(2)}")]]
+        for step in range(5):
+            history = dice.choice(histories)
+            name, at = f"{agent}.{step}", dice.randrange(300)
+            if dice.random() < 0.15:
+                calls.append(chat(name, history, at=at))
+                continue
+            answers = [say("assistant", f"Answer {dice.randrange(3)}") for _ in range(dice.choice([1, 1, 2]))]
+            calls.append(chat(name, history, *answers, at=at))
+            histories.append([*history, dice.choice(answers), say("user", f"Go on {dice.randrange(2)}")])
+            if dice.random() < 0.2:
+                histories.append([*history, say("assistant", "never logged"), say("user", "What?")])
+    return calls
+
+
+@settings(max_examples=40, deadline=None)
+@given(st.integers(0, 10_000), st.randoms(use_true_random=False))
+def test_the_set_of_calls_decides(seed: int, dice: random.Random) -> None:
+    calls = _agent(seed)
+    whole = rows(events(calls))
+    shuffled = [*calls, *dice.sample(calls, 2)]
+    dice.shuffle(shuffled)
+    cut = dice.randrange(len(shuffled))
+    files = [events(part, uri=f"/logs/{n}.jsonl") for n, part in enumerate((shuffled[:cut], shuffled[cut:]))]
+    dice.shuffle(files)
+    again = rows([event for file in files for event in file])
+    assert sorted(row["row_hash"] for row in again) == sorted(row["row_hash"] for row in whole)
+
+
+@settings(max_examples=40, deadline=None)
+@given(st.integers(0, 10_000))
+def test_nothing_is_trained_twice_and_nothing_is_lost(seed: int) -> None:
+    calls = _agent(seed)
+    found = rows(events(calls))
+    own = [
+        info["id"]
+        for row in found
+        for message, info in zip(row["messages"], row["message_info"], strict=True)
+        if message["role"] == "assistant" and not info["inherited"] and info["id"]
+    ]
+    answers = [call["response"]["id"] for call in calls for _ in call["response"].get("choices", ())]
+    assert sorted(own) == sorted(answers)
+    names = {row["rollout_id"] for row in found}
+    assert len(names) == len(found)
+    assert all(row["parent_id"] is None or row["parent_id"] in names for row in found)
+    assert sum(row["usage"]["output_tokens"] for row in found if row["usage"]) == sum(
+        "id" in c["response"] for c in calls
+    )
+
+
+def test_an_answer_given_again_is_a_branch_with_the_prefix_inherited() -> None:
+    again = chat("r2b", THREE[1]["request"]["messages"], say("assistant", "Under it."), at=9)
+    main, branch = sorted(rows(events([*THREE, again])), key=lambda row: -row["n_records"])
+    assert texts(branch) == ["(Be brief.)", "(Where is the key?)", "()", "(a key)", "Under it."]
+    assert branch["parent_id"] == main["rollout_id"]
+    assert (branch["prompt_len"], branch["flags"]) == (4, ["abandoned"])
+    assert branch["group_id"] == main["group_id"] is not None
+    assert {branch["sample_index"], main["sample_index"]} == {0, 1}
+
+
+def test_a_second_choice_that_is_gone_on_with() -> None:
+    two = chat("n2", [ASK], say("assistant", "Shelf."), say("assistant", "Hook."), at=0)
+    on = chat("n3", [ASK, say("assistant", "Hook."), say("user", "Right.")], say("assistant", "Good."), at=5)
+    found = rows(events([two, on]))
+    assert sorted(map(len, map(texts, found))) == [2, 4]
+    main = max(found, key=lambda row: len(row["messages"]))
+    assert texts(main) == ["Where is the key?", "Hook.", "Right.", "Good."]
+    assert {row["sample_index"] for row in found} == {0, 1}
+    assert sum(row["usage"]["output_tokens"] for row in found if row["usage"]) == 2
+
+
+def test_an_answer_thrown_away_and_asked_for_again() -> None:
+    bad, complaint = say("assistant", "Perhaps."), say("user", "Call a tool!")
+    second = called("c2", place="hook")
+    calls = [
+        THREE[0],
+        chat("bad", [SYSTEM, ASK, LOOK, FOUND], bad, at=5),
+        chat("good", [SYSTEM, ASK, LOOK, FOUND, bad, complaint], second, at=8),
+        chat("end", [SYSTEM, ASK, LOOK, FOUND, second, say("tool", "no", tool_call_id="c2")], THERE, at=12),
+    ]
+    main, left = sorted(rows(events(calls)), key=lambda row: "abandoned" in row["flags"])
+    assert texts(main) == ["Be brief.", "Where is the key?", "", "a key", "", "no", "On the shelf."]
+    assert main["flags"] == ["unlogged_turns"]
+    assert texts(left)[4:] == ["Perhaps.", "Call a tool!", ""]
+    assert left["parent_id"] == main["rollout_id"]
+
+
+def test_two_runs_with_the_same_words_stay_two() -> None:
+    again = [chat(f"s{n}", call["request"]["messages"], _answer(call), at=600 + 5 * n) for n, call in enumerate(THREE)]
+    found = rows(events([*THREE, *again]))
+    assert [row["n_records"] for row in found] == [3, 3]
+    assert all(row["parent_id"] is None and row["group_id"] is None for row in found)
+
+
+def _answer(call: dict[str, Any]) -> dict[str, Any]:
+    return call["response"]["choices"][0]["message"]
+
+
+def test_users_are_never_one_conversation() -> None:
+    calls = [{**call, "user_id": f"u{number % 2}"} for number, call in enumerate(THREE[:2])]
+    assert [row["n_records"] for row in rows(events(calls))] == [1, 1]
+
+
+def test_a_missing_middle_is_told() -> None:
+    (first, last) = (
+        rows(events([THREE[0], THREE[2]]))[:2] if len(rows(events([THREE[0], THREE[2]]))) == 2 else (None, None)
+    )
+    (row,) = [row for row in rows(events([THREE[0], THREE[2]])) if row["n_records"] == 2]
+    assert first is last is None
+    assert "unlogged_turns" in row["flags"]
+    assert len(row["messages"]) == 7
+
+
+def test_a_failure_is_a_row_and_the_next_call_goes_on() -> None:
+    failed = chat("ignored", THREE[1]["request"]["messages"], at=3, status=529)
+    main, error = sorted(rows(events([*THREE, failed])), key=lambda row: row["status"] == "error")
+    assert (error["status"], error["error"], error["n_records"]) == ("error", "overloaded", 1)
+    assert all(info["inherited"] for info in error["message_info"])
+    assert (main["n_records"], main["flags"]) == (3, [])
+
+
+def test_changed_details_do_not_part_calls() -> None:
+    history = [
+        say("system", "Be brief. It is 01:00."),
+        say("user", "Where is the key? "),
+        called("other", place="shelf"),
+    ]
+    call = chat("r2", [*history, say("tool", "a key", tool_call_id="other")], THERE, at=5)
+    (row,) = rows(events([THREE[0], call]))
+    assert row["n_records"] == 2
+    assert "Be brief. It is 01:00." in row["extra"]
+
+
+@pytest.mark.parametrize("poll_first", [False, True])
+def test_a_background_response_polled_is_one(poll_first: bool) -> None:
+    url = "https://api.openai.com/v1/responses"
+    body = {"id": "resp_1", "object": "response", "model": "demo", "created_at": 1777000000, "output": []}
+    said = [{"type": "message", "role": "assistant", "content": [{"type": "output_text", "text": "Done."}]}]
+    calls = [
+        {"url": url, "request": {"model": "demo", "input": "Work."}, "response": {**body, "status": "queued"}},
+        {"url": f"{url}/resp_1", "response": {**body, "status": "completed", "output": said}},
+    ]
+    (row,) = rows(events(calls[::-1] if poll_first else calls))
+    assert (texts(row), row["n_records"], row["status"]) == (["Work.", "Done."], 2, "completed")
+
+
+def test_histories_at_the_provider_are_joined_by_id() -> None:
+    url = "https://api.openai.com/v1/responses"
+    calls = []
+    for number, previous in enumerate((None, "resp_0", "resp_1", "resp_lost")):
+        said = [{"type": "message", "role": "assistant", "content": [{"type": "output_text", "text": f"A{number}"}]}]
+        request = {"model": "demo", "input": f"Q{number}", "previous_response_id": previous}
+        calls.append({"url": url, "request": request, "response": {"id": f"resp_{number}", "output": said}})
+    joined, lost = rows(events(calls[::-1]))
+    if len(joined["messages"]) == 2:
+        joined, lost = lost, joined
+    assert texts(joined) == ["Q0", "A0", "Q1", "A1", "Q2", "A2"]
+    assert lost["flags"] == ["ambiguous_parent"]
+
+
+def test_credentials_of_a_call_are_gone_before_anything_is_stored() -> None:
+    call = {
+        "url": "https://user:FAKE-pass@host.example/v1/chat/completions?api_key=FAKE-query",
+        "headers": {"Authorization": "Bearer FAKE-head", "x-request-id": "req_1"},
+        "request": {"model": "demo", "messages": [ASK], "api_key": "FAKE-body"},
+        "response": {"id": "r", "choices": [{"message": THERE}]},
+    }
+    stored = b"".join(event.record.raw for event in events([call]))
+    assert b"FAKE" not in stored
+    assert b"req_1" in stored
+
+
+def test_only_calls_are_claimed() -> None:
+    from etl.adapter import Sample
+
+    assert API.score(Sample("/a", b"", THREE)) > 0.9
+    for value in (
+        {"request": "walk the dog", "response": "done"},
+        {"messages": [ASK, THERE]},
+        {"prompt": "a", "response": "b"},
+    ):
+        assert API.score(Sample("/a", b"", [value])) < 0.3
