@@ -40,7 +40,8 @@ _LINK = re.compile(
 )
 _NAME_CHARACTERS = string.ascii_letters + string.digits + "_.:$-"
 _LONGEST_NAME = 64
-_BARE = re.compile(r"""[^\s"'`,;&|<>(){}\[\]\\]{4,512}""")
+_QUOTES = ('"', "'", "`")
+_BARE = re.compile(r"""[^\s"'`,;&|<>(){}\[\]\\]{4,4096}""")
 _PARTNERS = (
     *("host", "hostaddr", "server", "dbname", "database", "data source", "initial catalog", "user id", "uid", "user"),
     *("username", "sslmode", "port", "accountname", "endpoint"),
@@ -75,7 +76,7 @@ SUSPECT = "|".join(
     (
         rf"""(?i:{_NAMES})(?:[ "'`\]]*[ \t\n]*[:=!,>]| is | was )""",
         rf"--[A-Za-z-]*(?i:{_NAMES}) ",
-        "(?i:authorization|bearer |basic |cookie)|curl",
+        "(?i:authorization|bearer |cookie)|(?i:basic) +[A-Za-z0-9+/]{8}|curl",
     )
 )
 """What a string must match (in RE2, on its padded form) before `spans` can find something."""
@@ -128,7 +129,7 @@ def _quoted_value(view: View, link: re.Match[str], name: str, promise: Credentia
     shown = literal_text(view.raw, opening, content, end)
     if LABEL.fullmatch(shown) or shown.lstrip()[:1] in (",", "]", "}", ":"):
         return None
-    if not plausible(shown[:512], name.strip("-._$:"), promise, "quoted"):
+    if not plausible(shown, name.strip("-._$:"), promise, "quoted"):
         return None
     return Span(content, end, promise.rule, 1)
 
@@ -150,7 +151,11 @@ def _bare_value(view: View, link: re.Match[str], start: int, name: str, promise:
         place = "quoted"
     elif flag and not value.isupper() and not value.startswith("-"):
         place = "flag"
-    elif link.group() == "=" and (name.isupper() or _CONNECTION.search(text, max(0, start - 200), found.start() + 200)):
+    elif link.group() == "=" and (
+        text[start - 1 : start] in _QUOTES
+        or name.isupper()
+        or _CONNECTION.search(text, max(0, start - 200), found.start() + 200)
+    ):
         place = "environment"
     if not plausible(value, name.strip("-._$:"), promise, place):
         return None

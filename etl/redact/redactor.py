@@ -74,7 +74,7 @@ class Redactor:
         if self.policy == "none":
             return text, {}
         try:
-            found = masked_texts(pa.array([text], pa.string()))
+            found = masked_texts(pa.chunked_array([pa.array([text], pa.string())]))
         except UnicodeEncodeError:
             raw = text.encode("utf-8", "surrogatepass").decode("latin-1")
             masked, counts = self.text(raw)
@@ -88,7 +88,7 @@ def _known() -> str:
 
 
 def _masked(name: str, table: pa.Table) -> pa.Table:
-    found = masked_texts(_distinct(table, KEPT[name]))
+    found = masked_texts(_texts(table, KEPT[name]))
     if not found:
         return table
     plan = Plan(KEPT[name], COPIES[name], found)
@@ -106,8 +106,8 @@ def _masked(name: str, table: pa.Table) -> pa.Table:
     return _with_counts(table, counts) if _COUNTS in table.column_names else table
 
 
-def _distinct(table: pa.Table, kept_columns: frozenset[str]) -> pa.Array:
-    """Every text of the table once, the bytes of rejects included."""
+def _texts(table: pa.Table, kept_columns: frozenset[str]) -> pa.ChunkedArray:
+    """Every text of the table, the bytes of rejects included."""
     columns: list[pa.Array] = []
     for field in table.schema:
         for chunk in table.column(field.name).chunks:
@@ -117,7 +117,7 @@ def _distinct(table: pa.Table, kept_columns: frozenset[str]) -> pa.Array:
                     columns.append(pa.array(texts, pa.string()))
                 else:
                     columns.append(leaf)
-    return pa.chunked_array(columns, pa.string()).unique().drop_null()
+    return pa.chunked_array(columns, pa.string())
 
 
 def _with_counts(table: pa.Table, counts: dict[int, Counter[str]]) -> pa.Table:

@@ -26,6 +26,7 @@ SHORTEST = 8
 """No rule finds anything in fewer characters."""
 
 _SLICE = 1 << 23
+_GROUP = 32
 _ROUNDS = 8
 _NUMBER = re.compile(r"-?[0-9][0-9.eE+-]*")
 
@@ -33,23 +34,20 @@ _NUMBER = re.compile(r"-?[0-9][0-9.eE+-]*")
 class Window(NamedTuple):
     """A piece of a text: `text[start:start + len(piece)]`."""
 
-    text: int
+    text: str
     start: int
     piece: str
-    length: int
-    """Of the whole text."""
 
 
-def masked_texts(texts: pa.Array) -> dict[str, Masked]:
-    """Every text of a column of distinct ones that holds a secret, with what is left of it.
+def masked_texts(texts: pa.ChunkedArray) -> dict[str, Masked]:
+    """Every text of a column that holds a secret, with what is left of it.
 
     What a replacement leaves is searched again until nothing is found in it, so masking twice is masking once.
     """
     found: dict[str, Masked] = {}
-    pending = texts
     origins: dict[str, list[str]] | None = None
     for _ in range(_ROUNDS):
-        changed = _masked_once(pending)
+        changed = _masked_once(texts)
         if not changed:
             break
         following: dict[str, list[str]] = {}
@@ -59,18 +57,17 @@ def masked_texts(texts: pa.Array) -> dict[str, Masked]:
                 found[origin] = Masked(masked.text, before + masked.counts)
                 following.setdefault(masked.text, []).append(origin)
         origins = following
-        pending = pa.array(list(following), pa.string())
+        texts = pa.chunked_array([pa.array(list(following), pa.string())])
     return found
 
 
-def _masked_once(texts: pa.Array) -> dict[str, Masked]:
-    spans: dict[int, list[Span]] = {}
+def _masked_once(texts: pa.ChunkedArray) -> dict[str, Masked]:
+    spans: dict[str, list[Span]] = {}
     for window in _windows(texts):
         found = list(_spans(window))
         if found:
             spans.setdefault(window.text, []).extend(found)
-    changed = ((texts[index].as_py(), group) for index, group in sorted(spans.items()))
-    return {text: mask(text, group) for text, group in changed}
+    return {text: mask(text, group) for text, group in spans.items()}
 
 
 def _spans(window: Window) -> Iterator[Span]:
@@ -84,7 +81,7 @@ def _spans(window: Window) -> Iterator[Span]:
         if _is_bare_number(window.piece, start, end):
             continue
         cut_before = start == 0 and window.start > 0
-        cut_after = end == size and window.start + size < window.length
+        cut_after = end == size and window.start + size < len(window.text)
         if (cut_before or cut_after) and end - start < OVERLAP // 2:
             continue
         yield Span(window.start + start, window.start + end, span.rule, span.rank)
@@ -97,25 +94,43 @@ def _is_bare_number(text: str, start: int, end: int) -> bool:
     return text[:start].rstrip()[-1:] in (":", "[", ",") and text[end : end + 80].lstrip()[:1] in (",", "]", "}", "")
 
 
-def _windows(texts: pa.Array) -> Iterator[Window]:
-    """The suspicious pieces of suspicious texts."""
-    lengths = pc.utf8_length(texts)
-    short = pc.and_(pc.greater_equal(lengths, SHORTEST), pc.less_equal(lengths, WINDOW))
-    places = pc.indices_nonzero(short)
-    start = 0
-    for part in _slices(texts.filter(short)):
+def _windows(texts: pa.ChunkedArray) -> Iterator[Window]:
+    """The suspicious pieces of suspicious texts, each text once."""
+    short: list[pa.Array] = []
+    seen: list[pa.StringScalar] = []
+    for chunk in texts.chunks:
+        lengths = pc.utf8_length(chunk)
+        is_long = pc.greater(lengths, WINDOW)
+        places = pc.indices_nonzero(is_long).to_pylist()
+        short.append(chunk.filter(pc.invert(is_long)) if places else chunk)
+        for place in places:
+            text = chunk[place]
+            if not any(text.equals(other) for other in seen):
+                seen.append(text)
+                yield from _windows_of_long(text, lengths[place].as_py())
+    distinct = pa.chunked_array(short, pa.string()).unique().drop_null()
+    enough = distinct.filter(pc.greater_equal(pc.utf8_length(distinct), SHORTEST))
+    for part in _slices(enough):
         for index in _suspects(part):
             piece = part[index].as_py()
-            yield Window(places[start + index].as_py(), 0, piece, len(piece))
-        start += len(part)
-    for place in pc.indices_nonzero(pc.greater(lengths, WINDOW)).to_pylist():
-        text = texts[place].as_py()
-        starts = range(0, len(text) - OVERLAP, WINDOW - OVERLAP)
-        for first in range(0, len(starts), 64):
-            group = starts[first : first + 64]
-            pieces = [text[start : start + WINDOW] for start in group]
-            for index in _suspects(pa.array(pieces, pa.string())):
-                yield Window(place, group[index], pieces[index], len(text))
+            yield Window(piece, 0, piece)
+
+
+def _windows_of_long(text: pa.StringScalar, length: int) -> Iterator[Window]:
+    """Overlapping pieces of a text. A text in ASCII is not decoded as a whole before one of them is suspicious."""
+    in_ascii = pc.string_is_ascii(text).as_py()
+    data = memoryview(text.as_buffer())
+    whole: str = "" if in_ascii else text.as_py()
+    starts = range(0, length - OVERLAP, WINDOW - OVERLAP)
+    for first in range(0, len(starts), _GROUP):
+        group = starts[first : first + _GROUP]
+        if in_ascii:
+            pieces = [str(data[start : start + WINDOW], "ascii") for start in group]
+        else:
+            pieces = [whole[start : start + WINDOW] for start in group]
+        for index in _suspects(pa.array(pieces, pa.string())):
+            whole = whole or text.as_py()
+            yield Window(whole, group[index], pieces[index])
 
 
 def _slices(texts: pa.Array) -> Iterator[pa.Array]:
