@@ -26,14 +26,16 @@ _ENDS_OF_CALLS = frozenset({"exec_command_end", "mcp_tool_call_end", "patch_appl
 
 
 def conversations(key: str, lines: list[Line], family: Mapping[str, list[Line]]) -> Iterator[Conversation]:
-    """The thread of a session first, then what was rolled back; nothing where nobody says anything of its own."""
+    """The thread of a session first, then what was rolled back; nothing where another row has all that is said."""
     session = _Session(key, lines)
     for line in lines:
         session.take(line)
-    if not any(not entry.message.inherited for entry in session.entries) and not session.left:
-        return
     own = header(key, lines)
     parent = None if own is None else parent_of(own.payload)
+    known = parent is None or parent in family
+    silent = all(entry.message.inherited or entry.message.role == "system" for entry in session.entries)
+    if silent and not session.left and (known or not session.entries):
+        return
     main = session.conversation(own)
     if parent is not None and parent != key:
         main.parent = Identity(parent)

@@ -1,0 +1,105 @@
+"""Parts of Google's GenAI content as session files of Gemini CLI and Qwen Code keep them."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import msgspec
+
+from etl.adapters._blocks import identifier, plain
+from etl.adapters._session import dict_of, text_of, whole, without
+from etl.conversation import Message, Tokens, ToolCall
+
+
+class Parts(msgspec.Struct, gc=False):
+    """A content, taken apart."""
+
+    text: str = ""
+    reasoning: str | None = None
+    calls: list[ToolCall] | None = None
+    answers: list[Message] | None = None
+    """A tool message for each function response."""
+    other: list[Any] | None = None
+    """Parts that are none of these, as the log has them; signatures of thoughts too."""
+
+
+def read_parts(content: Any) -> Parts:
+    """Read a content: text, a part, or a list of parts.
+
+    >>> read_parts([{"text": "Hm.", "thought": True}, {"text": "Yes."}]).reasoning
+    'Hm.'
+    """
+    found = Parts()
+    texts: list[str] = []
+    thoughts: list[str] = []
+    for part in content if isinstance(content, list) else [content]:
+        if isinstance(part, str):
+            texts.append(part)
+        elif isinstance(part, dict):
+            _part(part, texts, thoughts, found)
+        elif part is not None:
+            found.other = [*(found.other or []), part]
+    found.text = "".join(texts)
+    found.reasoning = "\n".join(thoughts) or None
+    return found
+
+
+def _part(part: dict[str, Any], texts: list[str], thoughts: list[str], found: Parts) -> None:
+    rest = dict(part)
+    if isinstance(part.get("text"), str):
+        (thoughts if part.get("thought") is True else texts).append(part["text"])
+        del rest["text"]
+    called, answered = dict_of(part, "functionCall"), dict_of(part, "functionResponse")
+    name = text_of(called, "name")
+    if name is not None:
+        found.calls = [*(found.calls or []), ToolCall(name, called.get("args"), identifier(called.get("id")))]
+        rest["functionCall"] = without(called, "name", "args", "id")
+    if answered:
+        found.answers = [*(found.answers or []), answer_of(answered)]
+        del rest["functionResponse"]
+    rest = without(rest, *(("thought",) if isinstance(part.get("thought"), bool) else ()))
+    if rest:
+        found.other = [*(found.other or []), rest]
+
+
+def answer_of(response: dict[str, Any]) -> Message:
+    """The tool message of a function response: its output or its error as text, all of it where it has neither."""
+    told = response.get("response")
+    failed: bool | None = None
+    if isinstance(told, dict):
+        key = next((key for key in ("output", "error", "content", "result") if told.get(key) is not None), None)
+        failed = key == "error" or None
+        text = plain(told) if key is None else plain(told[key])
+        rest = {} if key is None else without(told, key)
+    else:
+        text, rest = plain(told), {}
+    more = without(response, "id", "name", "response", "parts")
+    message = Message("tool", text, call_id=identifier(response.get("id")), name=text_of(response, "name"))
+    message.failed = failed
+    parts = response.get("parts")
+    message.parts = parts if isinstance(parts, list) and parts else None
+    extra = {**more, **({"response": rest} if rest else {})}
+    message.extra = extra or None
+    return message
+
+
+def usage_of(metadata: Any) -> Tokens | None:
+    """`usageMetadata`: prompts include what was cached, candidates do not include thoughts.
+
+    >>> usage_of({"promptTokenCount": 9, "candidatesTokenCount": 4, "thoughtsTokenCount": 2}).output_tokens
+    6
+    """
+    read, used = _count(metadata, "promptTokenCount"), _count(metadata, "toolUsePromptTokenCount")
+    written, thought = _count(metadata, "candidatesTokenCount"), _count(metadata, "thoughtsTokenCount")
+    found = Tokens(added(read, used), added(written, thought), _count(metadata, "cachedContentTokenCount"))
+    found.reasoning_tokens = thought
+    return found if found != Tokens() else None
+
+
+def _count(metadata: Any, name: str) -> int | None:
+    return whole(metadata.get(name)) if isinstance(metadata, dict) else None
+
+
+def added(one: int | None, other: int | None) -> int | None:
+    """The sum of what is known."""
+    return None if one is None and other is None else (one or 0) + (other or 0)

@@ -1,0 +1,309 @@
+"""Gemini CLI chats: one JSON object a file, or (since 0.40) a log of messages, patches (`$set`) and rewinds
+(`$rewindTo`).
+
+The live chat is a row with an empty branch; what was rewound is a row with `parent_id`, flag `abandoned`. A call and
+its result are one element of a message: they become a call and a tool message. A sub-agent's chat has a file of its
+own; the call that started it names its session.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator, Sequence
+from typing import Any, ClassVar
+
+from etl.adapter import Adapter, FileContext, Sample
+from etl.adapters._blocks import plain
+from etl.adapters._claude_text import echoes, texts_in
+from etl.adapters._gemini_chat import Chat, Left, Said, agents_in, is_header
+from etl.adapters._gemini_parts import Parts, added, answer_of, read_parts
+from etl.adapters._session import (
+    Naming,
+    dict_of,
+    inherited,
+    list_of,
+    noted,
+    sessions,
+    summed,
+    text_of,
+    whole,
+    without,
+)
+from etl.conversation import (
+    Conversation,
+    Fragment,
+    Identity,
+    Ignored,
+    Message,
+    Outcome,
+    Record,
+    StoredEvent,
+    Tokens,
+    ToolCall,
+    Unusable,
+)
+
+HARNESS = "gemini-cli"
+_TYPES = frozenset({"user", "gemini", "model", "info", "error", "warning", "system"})
+_MODEL = frozenset({"gemini", "model"})
+_UNKNOWN = "unknown_type"
+_HARNESS_TEXTS = (
+    "<session_context>",
+    "This is the Gemini CLI. We are setting up the context",
+    "System: Please continue",
+)
+_CODE = re.compile(r"^Exit Code: (-?\d{1,9})$", re.MULTILINE)
+"""In the output of a shell command, which is a success for the program whatever the command said."""
+_OPEN = frozenset({"scheduled", "validating", "executing", "awaiting_approval"})
+
+
+class GeminiCli(Adapter):
+    """Chat files of Gemini CLI, of its sub-agents too."""
+
+    name = "gemini_cli"
+    version = 1
+    about = "Gemini CLI chats: {sessionId, messages: […]} a file, or JSON Lines of messages, $set and $rewindTo"
+    spans_files = True
+    ignores: ClassVar[dict[str, str]] = {f"{_UNKNOWN}:*": "a type of message not known here, without content"}
+
+    def score(self, sample: Sample) -> float:
+        """The share of records of a chat; sure only where a header or an answer of the model is among them."""
+        looks = [_looks(value) for value in sample.values]
+        if not looks or max(looks) < 0.9:
+            return 0.0
+        return max(looks) * sum(1 for look in looks if look > 0) / len(looks)
+
+    def parse(self, records: Iterable[Record], file: FileContext) -> Iterator[Outcome]:
+        """A fragment for each record under the session that the file is in."""
+        naming = Naming(linked=True)
+        for record in records:
+            value = record.value
+            if not isinstance(value, dict):
+                yield Unusable(record, "not_an_object", "a record of a chat is a JSON object; this is none")
+            elif is_header(value) or "$set" in value or "$rewindTo" in value:
+                yield from _named(naming, text_of(value, "sessionId"))
+                agents = agents_in(value)
+                yield from naming.take(record, value.get("lastUpdated"), agents[0] if agents else None)
+            elif text_of(value, "type") is None:
+                yield Unusable(record, "no_type", "a message of a chat has a type; this has none")
+            elif value["type"] not in _TYPES and not (value.get("content") or value.get("parts")):
+                yield Ignored(f"{_UNKNOWN}:{value['type'][:40]}")
+            else:
+                yield from _named(naming, text_of(value, "sessionId"))
+                agents = agents_in(value)
+                yield from naming.take(record, value.get("timestamp"), agents[0] if agents else None)
+        yield from naming.end()
+
+    def assemble(self, family: Sequence[StoredEvent]) -> Iterator[Conversation]:
+        """The rows of the chats of a family."""
+        chats = {key: Chat(events) for key, events in sessions(family).items()}
+        started: dict[str, str] = {}
+        for key, chat in chats.items():
+            for said in [*(said for left in chat.left for said in left.own), *chat.messages.values()]:
+                started.update((name, key) for name in agents_in(said.value) if name != key)
+        for key in sorted(chats):
+            yield from _rows(key, chats[key], started.get(key))
+
+
+def _named(naming: Naming, session: str | None) -> Iterator[Fragment]:
+    if session is not None and session != naming.key:
+        yield from naming.begin(session)
+
+
+def _looks(value: Any) -> float:
+    if not isinstance(value, dict):
+        return 0.0
+    if "$set" in value or "$rewindTo" in value:
+        return 0.5
+    if is_header(value):
+        messages = [message for message in list_of(value, "messages")[:8] if isinstance(message, dict)]
+        if "projectHash" in value and "startTime" in value:
+            return 0.97
+        return 0.95 if any(message.get("type") == "gemini" for message in messages) else 0.3
+    kind = text_of(value, "type")
+    if kind not in _TYPES or "id" not in value or "timestamp" not in value or "uuid" in value or "message" in value:
+        return 0.0
+    return 0.93 if kind == "gemini" and "content" in value else 0.4
+
+
+def _rows(key: str, chat: Chat, parent: str | None) -> Iterator[Conversation]:
+    """The live chat first, then what was left."""
+    live = _Reading(list(chat.messages.values()))
+    main: Conversation | None = None
+    if live.messages or chat.left:
+        main = live.conversation(key, "", chat.records)
+        main.parent = None if parent is None else Identity(parent)
+        header = without(chat.header, "sessionId", "startTime", "lastUpdated")
+        main.extra = {**header, **(main.extra or {})} or None
+        main.started_at, main.ended_at = chat.header.get("startTime"), chat.header.get("lastUpdated")
+        yield main
+    for left in chat.left:
+        yield _branch(key, left)
+
+
+def _branch(key: str, left: Left) -> Conversation:
+    before, own = _Reading(left.before), _Reading(left.own)
+    name = text_of(left.own[0].value, "id") or "left"
+    made = own.conversation(key, name, [record for said in left.own for record in said.records])
+    made.messages = [*inherited(before.messages), *own.messages]
+    made.parent = Identity(key)
+    made.flags = {*(made.flags or ()), "abandoned"}
+    return made
+
+
+class _Reading:
+    """Messages of a chat, one after the other."""
+
+    def __init__(self, said: list[Said]) -> None:
+        self.messages: list[Message] = []
+        self._tokens: list[Tokens] = []
+        self._uncounted = False
+        self._flags: set[str] = set()
+        self._end: tuple[str, str] | None = None
+        self._early: list[Any] = []
+        for one in said:
+            self._take(one.value)
+        if self._early and self.messages:
+            noted(self.messages[0], "notes", self._early)
+
+    def conversation(self, key: str, branch: str, records: list[Record]) -> Conversation:
+        """What was read as a conversation."""
+        made = Conversation(self.messages, list({id(record): record for record in records}.values()))
+        made.native_id, made.branch, made.conversation_id = key, branch, key
+        made.agent, made.flags, made.usage = HARNESS, self._flags, summed(self._tokens)
+        made.model = next((message.model for message in reversed(self.messages) if message.model), None)
+        if self._uncounted and self._tokens:
+            self._flags.add("usage_partial")
+        if self._end is not None:
+            made.status = self._end[0]
+            made.error = self._end[1] if self._end[0] == "error" else None
+        if not self.messages:
+            made.flags = {*self._flags, "incomplete"}
+        return made
+
+    def _take(self, value: dict[str, Any]) -> None:
+        kind = text_of(value, "type") or ""
+        found = read_parts(value["parts"] if "parts" in value else value.get("content"))
+        if kind in _MODEL:
+            self._answer(value, found)
+        elif kind in ("info", "warning", "error") or (kind not in _TYPES and not found.text):
+            self._note(kind, value, found.text)
+        else:
+            self._ask(value, found, synthetic=kind != "user")
+
+    def _note(self, kind: str, value: dict[str, Any], text: str) -> None:
+        """What the program shows a person beside the chat; an error or a cancelled request ends a turn."""
+        note = without(value, "id")
+        if self.messages:
+            noted(self.messages[-1], "notes", note)
+        else:
+            self._early.append(note)
+        if kind == "error":
+            self._end = ("error", text)
+        elif kind == "info" and text.startswith("Request cancelled"):
+            self._end = ("aborted", text)
+            self._flags.add("interrupted")
+
+    def _ask(self, value: dict[str, Any], found: Parts, synthetic: bool) -> None:
+        self._end = None
+        if found.answers:
+            self.messages += [_at(message, value) for message in found.answers]
+        if not found.text and not found.other and found.answers:
+            return
+        message = Message("user", found.text, id=text_of(value, "id"), at=value.get("timestamp"), parts=found.other)
+        message.synthetic = synthetic or found.text.lstrip().startswith(_HARNESS_TEXTS)
+        rest = without(value, "id", "timestamp", "type", "content", "parts", "sessionId")
+        if text_of(value, "type") not in _TYPES or synthetic:
+            rest["type"] = value.get("type")
+        if read_parts(rest.get("displayContent")).text == found.text:
+            rest.pop("displayContent", None)
+        message.extra = rest or None
+        self.messages.append(message)
+
+    def _answer(self, value: dict[str, Any], found: Parts) -> None:
+        self._end = None
+        message = Message("assistant", found.text, id=text_of(value, "id"), at=value.get("timestamp"))
+        message.model, message.parts = text_of(value, "model"), found.other
+        thoughts = [thought for item in list_of(value, "thoughts") if (thought := _thought(item))]
+        message.reasoning = "\n".join([*thoughts, *([found.reasoning] if found.reasoning else [])]) or None
+        tokens = _tokens(value.get("tokens"))
+        if tokens is not None:
+            self._tokens.append(tokens)
+            message.input_tokens, message.output_tokens = tokens.input_tokens, tokens.output_tokens
+        else:
+            self._uncounted = True
+        held = ("id", "timestamp", "type", "content", "parts", "sessionId", "model", "thoughts", "tokens", "toolCalls")
+        message.extra = without(value, *held) or None
+        times = [text_of(item, "timestamp") for item in list_of(value, "thoughts")]
+        if any(times):
+            message.extra = {**(message.extra or {}), "thoughts_at": times}
+        self.messages.append(message)
+        calls = list(found.calls or [])
+        for item in list_of(value, "toolCalls"):
+            call, answers = _call(item)
+            if call is None:
+                message.parts = [*(message.parts or []), item]
+                continue
+            calls.append(call)
+            self.messages += answers
+        message.calls = calls or None
+        self.messages += [_at(answer, value) for answer in found.answers or ()]
+
+
+def _at(message: Message, value: dict[str, Any]) -> Message:
+    message.at = value.get("timestamp")
+    return message
+
+
+def _thought(item: Any) -> str:
+    """A thought of the model: its subject and what it says."""
+    if isinstance(item, dict):
+        return "\n".join(text for key in ("subject", "description") if (text := text_of(item, key)))
+    return plain(item)
+
+
+def _tokens(value: Any) -> Tokens | None:
+    """`{input, output, cached, thoughts, tool, total}`: thoughts are beside the output, what tools used beside the
+    input."""
+    if not isinstance(value, dict):
+        return None
+    thought = whole(value.get("thoughts"))
+    read, written = whole(value.get("input")), whole(value.get("output"))
+    found = Tokens(added(read, whole(value.get("tool"))), added(written, thought), whole(value.get("cached")))
+    found.reasoning_tokens = thought
+    return found if found != Tokens() else None
+
+
+def _call(item: Any) -> tuple[ToolCall | None, list[Message]]:
+    """A call, and the tool messages that answer it."""
+    tool = text_of(item, "name")
+    if tool is None:
+        return None, []
+    call = ToolCall(tool, item.get("args"), text_of(item, "id"), at=item.get("timestamp"))
+    status = text_of(item, "status")
+    result = item.get("result")
+    parts = result if isinstance(result, list) else [result] if result is not None else []
+    answers = [answer_of(dict_of(part, "functionResponse")) for part in parts if dict_of(part, "functionResponse")]
+    others = [part for part in parts if not dict_of(part, "functionResponse")]
+    shown = item.get("error", item.get("resultDisplay"))
+    if others and not answers:
+        read = read_parts(others)
+        answers, others = [Message("tool", read.text, parts=read.other)], []
+    if not answers and status is not None and status not in _OPEN:
+        answers = [Message("tool", plain(shown))]
+    if not answers:
+        return call, []
+    first = answers[0]
+    first.call_id, first.at, first.name = call.id, item.get("timestamp"), None
+    first.parts = [*(first.parts or []), *others] or None
+    first.cancelled = status == "cancelled"
+    if status in ("error", "success") and first.failed is None:
+        first.failed = status == "error"
+    code = _CODE.search(first.content) if tool == "run_shell_command" else None
+    if code is not None and code.group(1) != "0":
+        first.failed = True
+    said = without(item, "id", "name", "args", "result", "status", "timestamp")
+    more = echoes(said, first.content, texts_in(item.get("args")))
+    if isinstance(more, dict):
+        first.extra = {**(first.extra or {}), **more}
+    return call, answers
