@@ -19,8 +19,9 @@ from etl.lake.log import LiveFile
 from etl.lake.staging import StagedFile
 from etl.schema import arrow_schema
 
-MEMORY_LIMIT = "256MB"
-THREADS = 4
+MEMORY_LIMIT = "128MB"
+THREADS = 2
+"""Enough to look 10 million staged rows up against 2.5 million live ones; more threads would need more memory each."""
 
 Side = Literal["live", "staged"]
 SIDES: tuple[Side, Side] = ("live", "staged")
@@ -57,8 +58,10 @@ class Lookup:
 
     def with_matches(self, column: str) -> list[int]:
         """The live files with a value of this column that is staged, by their places: one column is read, no more."""
-        self.load("matches", column, where=f"{column} IN (SELECT {column} FROM staged)")
-        return [int(file) for (file,) in self.run("SELECT DISTINCT file FROM matches ORDER BY file")]
+        condition = f"{column} IN (SELECT {column} FROM staged)"
+        source, parameters = self._rows_of("live", range(len(self.files["live"])))
+        query = f"SELECT DISTINCT {self._place} AS file FROM {source} WHERE {condition} ORDER BY file"
+        return [int(file) for (file,) in self.run(query, parameters)]
 
     def load(self, name: str, columns: str, *, where: str = "true", only: Sequence[int] | None = None) -> None:
         """Adds rows of (columns, file, position) that meet the condition to a table; those of staged files to `staged`,
@@ -68,15 +71,23 @@ class Lookup:
         the files that are worth a look.
         """
         side: Side = "staged" if name == "staged" else "live"
-        chosen = list(range(len(self.files[side]))) if only is None else list(only)
-        self._database.register("no_rows", _no_rows(self.table))
-        query = f"SELECT {columns}, (?::BIGINT[])[file_index::BIGINT + 1] AS file, file_row_number::BIGINT AS position"
+        chosen = range(len(self.files[side])) if only is None else only
+        query = f"SELECT {columns}, {self._place} AS file, file_row_number::BIGINT AS position FROM"
+        no_rows, nothing = self._rows_of(side, [])
+        self.run(f"CREATE TABLE IF NOT EXISTS {name} AS {query} {no_rows}", nothing)
+        if chosen:
+            source, parameters = self._rows_of(side, chosen)
+            self.run(f"INSERT INTO {name} {query} {source} WHERE {where}", parameters)
+
+    _place = "(?::BIGINT[])[file_index::BIGINT + 1]"
+
+    def _rows_of(self, side: Side, chosen: Sequence[int]) -> tuple[str, list[Any]]:
+        """What to select from to read some files, with the parameters of `_place` and of this."""
+        if not chosen:
+            self._database.register("no_rows", _no_rows(self.table))
+            return "no_rows", [[]]
         paths = [glob.escape(self.files[side][number].path) for number in chosen]
-        source, parameters = (
-            ("read_parquet(?, hive_partitioning = false)", [chosen, paths]) if paths else ("no_rows", [[]])
-        )
-        self.run(f"CREATE TABLE IF NOT EXISTS {name} AS {query} FROM no_rows", [[]])
-        self.run(f"INSERT INTO {name} {query} FROM {source} WHERE {where}", parameters)
+        return "read_parquet(?, hive_partitioning = false)", [list(chosen), paths]
 
     def run(self, statement: str, parameters: Sequence[Any] = ()) -> list[tuple[Any, ...]]:
         """Runs one statement and returns its rows."""

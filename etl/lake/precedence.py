@@ -17,9 +17,14 @@ from etl.lake.lookup import Lookup, Side
 from etl.lake.parquet import row_groups
 from etl.schema import LINEAGE, PARTITIONS
 
-_KEYS = "rollout_id, n_records, ended_at, adapter_version, row_hash, source::VARCHAR AS source, conversation_id"
+_KEYS = "rollout_id, n_records, ended_at, adapter_version, row_hash"
 
-_WHOLE = "coalesce((source, conversation_id) IN (SELECT source, conversation_id FROM whole), false)"
+_WHOLE = "coalesce((source::VARCHAR, conversation_id) IN (SELECT source, conversation_id FROM whole), false)"
+
+_SAID_BY_LIVE = (
+    "live ON staged.rollout_id = live.rollout_id AND staged.row_hash = live.row_hash "
+    "AND staged.adapter_version <= live.adapter_version"
+)
 
 
 class RowCounts(NamedTuple):
@@ -38,41 +43,44 @@ def decide_rollouts(lookup: Lookup, conversations: Mapping[str, Set[str]]) -> Ro
     """
     whole = [(source, conversation) for source, ids in conversations.items() for conversation in ids]
     names = ("source", "conversation_id")
-    lookup.table_of(
-        "whole", pa.table({name: pa.array([pair[i] for pair in whole], pa.string()) for i, name in enumerate(names)})
-    )
-    lookup.load("staged", _KEYS)
-    # An id is looked up in all partitions: a row of an unknown day may have become dated.
+    columns = {name: pa.array([pair[i] for pair in whole], pa.string()) for i, name in enumerate(names)}
+    lookup.table_of("whole", pa.table(columns))
+    lookup.load("staged", f"{_KEYS}, {_WHOLE if whole else 'false'} AS whole")
     same_id = "rollout_id IN (SELECT rollout_id FROM staged)"
+    # An id is looked up in all partitions: a row of an unknown day may have become dated.
     lookup.load("live", _KEYS, where=same_id, only=lookup.with_matches("rollout_id"))
-    if whole:
-        of_sources = lookup.in_partitions(lambda partition: partition["source"] in conversations)
-        lookup.load("live", _KEYS, where=f"{_WHOLE} AND NOT ({same_id})", only=of_sources)
+    of_sources = lookup.in_partitions(lambda partition: partition["source"] in conversations) if whole else []
+    lookup.load("gone", "rollout_id", where=f"{_WHOLE} AND NOT ({same_id})", only=of_sources)
+    lookup.run("INSERT INTO dropped SELECT 'live', file, position FROM gone")
     _contest(lookup)
     _count_leaves_of_ties(lookup)
     _drop_losers(lookup)
-    [(removed,)] = lookup.run("SELECT count(*) FROM live WHERE rollout_id NOT IN (SELECT rollout_id FROM staged)")
-    lookup.run(
-        "INSERT INTO dropped SELECT 'live', file, position FROM live "
-        "WHERE rollout_id NOT IN (SELECT rollout_id FROM staged)"
+    [(total, added, replaced, removed)] = lookup.run(
+        """
+        SELECT (SELECT count(DISTINCT rollout_id) FROM staged),
+            (SELECT count(DISTINCT rollout_id) FROM fresh ANTI JOIN live USING (rollout_id)),
+            (SELECT count(*) FROM winners SEMI JOIN live USING (rollout_id) WHERE side = 'staged'),
+            (SELECT count(*) FROM gone)
+        """
     )
-    [(total, unchanged, replaced)] = lookup.run(
-        "SELECT (SELECT count(DISTINCT rollout_id) FROM staged), count(*) FILTER (side = 'live'), "
-        "count(*) FILTER (side = 'staged' AND rollout_id IN (SELECT rollout_id FROM live)) FROM winners"
-    )
-    return RowCounts(total - unchanged - replaced, replaced, removed, unchanged)
+    return RowCounts(added, replaced, removed, total - added - replaced)
 
 
 def _contest(lookup: Lookup) -> None:
-    """Makes `contest`: every row whose id has more than one, with its place by all that the keys say."""
+    """Makes `fresh`, the staged rows that say something new, and `contest`, all rows of the ids that have several.
+
+    What a live row says already is dropped before, so that reading everything again costs no more than a join.
+    """
+    lookup.run(f"INSERT INTO dropped SELECT 'staged', file, position FROM staged SEMI JOIN {_SAID_BY_LIVE}")
+    lookup.run(f"CREATE TABLE fresh AS SELECT * FROM staged ANTI JOIN {_SAID_BY_LIVE}")
     lookup.run(
-        f"""
+        """
         CREATE TABLE contest AS
         WITH candidates AS (
-            SELECT *, 'staged' AS side, {_WHOLE} AS whole FROM staged
-            UNION ALL
-            SELECT *, 'live', (rollout_id, row_hash) IN (SELECT rollout_id, row_hash FROM staged WHERE {_WHOLE})
-            FROM live
+            SELECT *, 'staged' AS side FROM fresh
+            UNION ALL BY NAME
+            SELECT *, 'live' AS side, (rollout_id, row_hash) IN (SELECT rollout_id, row_hash FROM staged WHERE whole)
+                AS whole FROM live SEMI JOIN fresh USING (rollout_id)
         ), several AS (
             SELECT rollout_id FROM candidates GROUP BY rollout_id HAVING count(*) > 1
         )
