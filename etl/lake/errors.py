@@ -8,7 +8,6 @@ from collections.abc import Callable, Iterator
 from typing import TypeVar
 
 import duckdb
-import polars as pl
 import pyarrow as pa
 from deltalake.exceptions import DeltaError
 
@@ -84,7 +83,7 @@ def reading(read: Callable[[], T]) -> T:
     """
     try:
         return read()
-    except (*LIBRARY_ERRORS, pl.exceptions.PolarsError) as error:
+    except LIBRARY_ERRORS as error:
         if not file_is_gone(error):
             raise
     return read()
