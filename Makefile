@@ -24,7 +24,7 @@ format: $(ENV)
 	@$(BIN)/ruff format --check --quiet || { echo "not formatted: run $(BIN)/ruff format" >&2; exit 1; }
 
 lint: $(ENV)
-	@$(BIN)/ruff check --quiet
+	@$(BIN)/ruff check --quiet --output-format concise
 
 types: $(ENV)
 	@$(BIN)/mypy

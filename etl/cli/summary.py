@@ -11,6 +11,8 @@ from etl.cli.tables import console
 from etl.harmless import harmless_line
 from etl.report import Report
 
+RULES_SHOWN = 5
+"""Rules that are named, those that leave out the most."""
 FAILED_SHOWN = 5
 """Failed files that are named; `etl sources --state failed` lists all."""
 
@@ -48,8 +50,11 @@ def _lines(report: Report) -> Iterator[tuple[str, str]]:
         yield "rows", _counts(told["rows"], ("added", "replaced", "removed", "unchanged"))
     used, ignored, rejected = told["records_used"], sum(told["ignored"].values()), sum(told["rejects"].values())
     yield "records", f"{told['records_in']:,} read: {used:,} used, {ignored:,} ignored, {rejected:,} rejected"
-    for rule, count in told["ignored"].items():
+    rules = sorted(told["ignored"].items(), key=lambda item: (-item[1], item[0]))
+    for rule, count in rules[:RULES_SHOWN]:
         yield "", f"ignored {count:,} by the rule {rule}"
+    if len(rules) > RULES_SHOWN:
+        yield "", f"ignored {sum(count for _, count in rules[RULES_SHOWN:]):,} by other rules (--json names all)"
     for reason, (count, place) in _rejects(report).items():
         yield "", f"rejected {count:,} for {reason}, first at {harmless_line(place)}"
     failed = report.failed()

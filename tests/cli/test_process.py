@@ -19,10 +19,10 @@ HEAVY = {"deltalake", "duckdb", "polars", "prompt_toolkit", "pyarrow", "pydantic
 
 
 @pytest.fixture
-def environment(tmp_path):
+def environment():
     """What a fresh shell has, and little else."""
-    kept = {name: os.environ[name] for name in ("PATH", "PYTHONPATH") if name in os.environ}
-    return {**kept, "HOME": str(tmp_path), "TERM": "xterm", "COLUMNS": "100", "LANG": "C.UTF-8"}
+    kept = {name: os.environ[name] for name in ("PATH", "PYTHONPATH", "HOME") if name in os.environ}
+    return {**kept, "TERM": "xterm", "COLUMNS": "100", "LANG": "C.UTF-8"}
 
 
 @pytest.mark.parametrize("statement", ["import etl", "from etl.cli import run; run(['--help'])"])
@@ -95,7 +95,7 @@ def big_log(tmp_path):
 
 
 def test_progress_shows_on_a_terminal_and_not_in_a_pipe(samples, environment, tmp_path):
-    command = [*ETL, "ingest", str(samples), "--json", "--lake"]
+    command = [*ETL, "ingest", str(samples / "tau_bench"), "--json", "--lake"]
     code, out, seen = _on_a_terminal([*command, str(tmp_path / "one")], environment, b"reading", lambda running: None)
     assert code == 0
     assert out.startswith('{"batch_id"')

@@ -1,6 +1,7 @@
 """The package as others get it: its public names, its lock, its wheel."""
 
 import importlib.metadata
+import os
 import re
 import subprocess
 import sys
@@ -75,7 +76,8 @@ def test_the_demo_runs_from_the_wheel(wheel, tmp_path):
         f"import sys; sys.path.insert(0, {str(tmp_path / 'site')!r})\nfrom etl.cli import run; sys.exit(run(['demo']))"
     )
     command = [sys.executable, "-c", code]
-    ran = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, env={"HOME": str(tmp_path)})
+    environment = {name: os.environ[name] for name in ("PATH", "HOME") if name in os.environ}
+    ran = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, env=environment)
     assert ran.returncode == 0, ran.stderr
     assert str(tmp_path / "site" / "etl" / "_shipped" / "sample_logs") in ran.stdout
 
