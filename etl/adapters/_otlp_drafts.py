@@ -39,6 +39,10 @@ class Draft:
         """Model responses without usage."""
         self.provenance = Provenance(family)
         self._depth = 0
+        self._told: dict[tuple[int, int], Message] = {}
+        """Answers that make calls, by their atoms."""
+        self._aliases: dict[str | None, str] = {}
+        """Ids that a history gives to calls → those that the answer gave them."""
         self._owned = {(piece.start, piece.end): piece for piece in owner.pieces} if owner is not None else {}
         for number, call in enumerate(thread.calls):
             after = thread.calls[number + 1] if number + 1 < len(thread.calls) else None
@@ -85,14 +89,29 @@ class Draft:
             start, end = end, end + length
             if call is not self.thread.calls[0]:
                 if end <= self._depth:
+                    if message.calls:
+                        self._learn_ids(message, start, end)
                     continue
                 if start < self._depth:
                     message = _rest_of(message, self._depth - start)
             inherited = end <= self.thread.shared and call is self.thread.calls[0]
             # A copy: other choices of the response have the same history, and each row dates and signs its own.
             calls = [msgspec.structs.replace(made) for made in message.calls] if message.calls else None
-            fresh.append(Piece(msgspec.structs.replace(message, inherited=inherited, calls=calls), call, start, end))
+            copy = msgspec.structs.replace(message, inherited=inherited, calls=calls)
+            if copy.call_id in self._aliases:
+                copy.extra = {**(copy.extra or {}), "logged_tool_call_id": copy.call_id}
+                copy.call_id = self._aliases[copy.call_id]
+            fresh.append(Piece(copy, call, start, end))
         return fresh
+
+    def _learn_ids(self, message: Message, start: int, end: int) -> None:
+        """A framework may give calls ids that the response did not have: results come under these."""
+        told = self._told.get((start, end))
+        for mine, theirs in zip(told.calls or (), message.calls or (), strict=False) if told is not None else ():
+            if mine.id is None:
+                mine.id = theirs.id
+            elif theirs.id is not None and theirs.id != mine.id:
+                self._aliases[theirs.id] = mine.id
 
     def inherit(self) -> None:
         """Take over what the owner of the inherited turns knows of them. Owners come before their heirs."""
@@ -122,6 +141,8 @@ class Draft:
         for message in answer:
             start, end = end, end + len(atoms(message))
             self.pieces.append(Piece(message, call, start, end))
+            if message.calls:
+                self._told[start, end] = message
         spoken = [message for message in answer if message.role == "assistant"]
         if spoken:
             self._sign(spoken[-1], call)

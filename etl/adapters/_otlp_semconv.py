@@ -10,8 +10,6 @@ from __future__ import annotations
 
 from typing import Any
 
-import msgspec
-
 from etl.adapters._otlp_exchange import request, response
 from etl.adapters._otlp_messages import UNCAPTURED, messages
 from etl.adapters._otlp_span import Log, opened
@@ -33,8 +31,8 @@ _TURN = {name: _RANKS[role] for name, role in ROLES.items()}
 
 def current(reader: Reader) -> Turn | None:
     """`gen_ai.input.messages` and `gen_ai.output.messages`."""
-    history = reader.messages("gen_ai.input.messages")
-    answered = [msgspec.structs.replace(said) for said in reader.messages("gen_ai.output.messages", "assistant")]
+    history = reader.history("gen_ai.input.messages")
+    answered = reader.messages("gen_ai.output.messages", "assistant")
     if not history and not answered:
         return None
     return reader.turn(instructions(reader) + history, choices(answered), reader.take("gen_ai.tool.definitions"))

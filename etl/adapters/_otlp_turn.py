@@ -48,51 +48,51 @@ class Memory:
     """Messages that were read already: every history repeats the one before it, most of them to the byte."""
 
     def __init__(self) -> None:
-        self._elements: dict[tuple[bytes, str], tuple[list[Message], bool]] = {}
-        self._recent: list[tuple[str, str, list[Message]]] = []
-        """Role, text without its last bracket, and messages of the histories read last."""
+        self._elements: dict[bytes, tuple[list[Message], bool]] = {}
+        self._recent: list[tuple[str, list[Message]]] = []
+        """Text without its last bracket, and messages, of the histories read last."""
 
-    def messages(self, text: str, role: str) -> list[Message] | None:
+    def messages(self, text: str) -> list[Message] | None:
         """The messages in the JSON text of a list; None where it is none."""
         text = text.rstrip()
         try:
-            found = self._continued(text, role)
+            found = self._continued(text)
             if found is None:
-                found = self._read(text, role, [])
+                found = self._read(text, [])
         except ValueError:
             return None
-        self._recent.insert(0, (role, text[:-1], found))
+        self._recent.insert(0, (text[:-1], found))
         del self._recent[MAX_RECENT:]
         return found
 
-    def _continued(self, text: str, role: str) -> list[Message] | None:
+    def _continued(self, text: str) -> list[Message] | None:
         """The messages, where the text goes on from one that was read."""
-        for whose, before, told in self._recent:
-            if whose == role and text.startswith(before):
+        for before, told in self._recent:
+            if text.startswith(before):
                 rest = text[len(before) :].lstrip()
                 if rest == "]":
                     return told
                 if rest[:1] == ",":
-                    return self._read("[" + rest[1:], role, told)
+                    return self._read("[" + rest[1:], told)
         return None
 
-    def _read(self, text: str, role: str, told: list[Message]) -> list[Message]:
+    def _read(self, text: str, told: list[Message]) -> list[Message]:
         """These messages and those of a list, each element read once; ValueError where the text is no list."""
         found = list(told)
         for item in _LIST.decode(text):
-            made, piece = self._element((bytes(item), role))
+            made, piece = self._element(bytes(item))
             if piece and found and made and found[-1].role == made[0].role == "assistant":
                 found[-1] = joined(found[-1], made[0])
                 made = made[1:]
             found += made
         return found
 
-    def _element(self, key: tuple[bytes, str]) -> tuple[list[Message], bool]:
+    def _element(self, raw: bytes) -> tuple[list[Message], bool]:
         """The messages of one element, and whether it is a piece of an answer."""
-        told = self._elements.get(key)
+        told = self._elements.get(raw)
         if told is None:
-            value = decode(key[0]).value
-            told = self._elements[key] = (messages([value], key[1]), is_item(value))
+            value = decode(raw).value
+            told = self._elements[raw] = (messages([value]), is_item(value))
         return told
 
 
@@ -123,14 +123,18 @@ class Reader:
                 return saved
         return inner
 
-    def messages(self, name: str, role: str = "user") -> list[Message]:
+    def history(self, name: str) -> list[Message]:
         """The messages that an attribute holds. They are shared with other spans: copy one before changing it."""
         text = self.span.attributes.get(name)
         if self._memory is not None and isinstance(text, str) and text[:1] == "[":
-            found = self._memory.messages(text, role)
+            found = self._memory.messages(text)
             if found is not None:
                 self.used.add(name)
                 return found
+        return self.messages(name)
+
+    def messages(self, name: str, role: str = "user") -> list[Message]:
+        """The messages that an attribute holds, for this span alone."""
         value = self.take(name)
         return [] if value is None else messages(value, role)
 

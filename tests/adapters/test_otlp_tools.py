@@ -12,6 +12,7 @@ from tests.adapters.traces import (
     asks,
     batch,
     chat,
+    gives,
     ignored,
     rows_of,
     span,
@@ -162,3 +163,13 @@ def test_an_exception_that_was_handled_is_no_error() -> None:
     assert (fine.status, fine.error) == (None, None)
     (broken,) = rows_of(batch([{**asked, "events": [handled], "status": {"code": 2}}]))
     assert (broken.status, broken.error) == ("error", "retry me")
+
+
+@pytest.mark.parametrize("given", [None, "raw-1"])
+def test_results_come_under_the_ids_that_the_history_gives_to_calls(given: str | None) -> None:
+    first = chat(2, 1, 2, [HI], [asks(given, "look", x=1)])
+    second = chat(3, 3, 4, [HI, asks("renamed", "look", x=1), gives("renamed", "found")], [text("assistant", "Here.")])
+    (row,) = rows_of(batch([first, second]))
+    made = normalise(row, Stream("s", "otlp", 1, "/a"), FileMemory())
+    assert [(step.call_id, step.status, step.result_index) for step in made.steps] == [(given or "renamed", "ok", 2)]
+    assert not {"orphan_result", "missing_result"} & set(made.flags)
