@@ -114,6 +114,8 @@ def plausible(value: str, name: str, promise: Credential, place: Place) -> bool:
         return False
     if place != "quoted" and _DATE.fullmatch(value) and promise.rule != "password":
         return False
+    if "?" in value and promise.rule != "password" and not _DIGIT.search(value):
+        return False
     if not promise.strong:
         return looks_random(value) and not _UUID.fullmatch(value)
     if len(value) < (4 if promise.rule == "password" else 8):

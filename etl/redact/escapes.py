@@ -9,6 +9,7 @@ what is masked is the escaped form itself, whole escapes only: a JSON text stays
 from __future__ import annotations
 
 import bisect
+import functools
 import json
 import re
 from collections.abc import Iterator
@@ -18,9 +19,19 @@ import pyarrow.compute as pc
 
 from etl.redact.spans import Span
 
-_ESCAPE = re.compile(
-    r"""\\+(?:u(?P<pair>[dD][89abAB][0-9a-fA-F]{2}\\+u[dD][c-fC-F][0-9a-fA-F]{2})|u(?P<code>[0-9a-fA-F]{4})|"""
-    r"""(?P<line>[nr])|(?P<blank>[tbf])|(?P<mark>["'/]))"""
+_PAIR = r"u[dD][89abAB][0-9a-fA-F]{2}\\+u[dD][c-fC-F][0-9a-fA-F]{2}"
+_CODE = r"u[0-9a-fA-F]{4}"
+_ESCAPE = re.compile(rf"""\\+(?:{_PAIR}|{_CODE}|[nrtbf"'/])|\\{{2,}}""")
+_CODED = re.compile(rf"\\(?:{_PAIR}|{_CODE})")
+_MEANINGS = (
+    ("\\n", "\n"),
+    ('\\"', '"'),
+    ("\\t", " "),
+    ("\\r", "\n"),
+    ("\\/", "/"),
+    ("\\'", "'"),
+    ("\\b", " "),
+    ("\\f", " "),
 )
 _QUOTE = re.compile(r"""\\*["'`]""")
 _PLAIN = bytes(byte if byte >= 0x20 or byte in b"\n\t" else 0x20 for byte in range(0x7F)) + b" " + b"?" * 0x80
@@ -37,29 +48,25 @@ UNCLEAR = r" u00[2-7][0-9a-fA-F]| u[0-9a-fA-F]{4}[A-Za-z0-9]"
 class View:
     """A text as rules see it: `text` (ASCII), `data` (its bytes, one per character), and the way back by `raw_at`."""
 
-    __slots__ = ("_lower", "_raw_at", "_view_at", "data", "raw", "text")
-
     def __init__(self, raw: str) -> None:
         self.raw = raw
-        self._view_at: list[int] = []
-        self._raw_at: list[int] = []
-        flat = self._flatten(raw) if "\\" in raw else raw
+        flat = _flat(raw) if "\\" in raw else raw
         self.data = flat.encode("ascii", "replace").translate(_PLAIN)
         self.text = self.data.decode("ascii")
         self._lower = self.text.lower()
 
-    def _flatten(self, raw: str) -> str:
-        pieces: list[str] = []
-        done = shrunk = 0
-        for match in _ESCAPE.finditer(raw):
-            start, end = match.span()
-            pieces += (raw[done:start], _meaning(match))
-            shrunk += end - start - 1
-            self._view_at.append(end - shrunk)
-            self._raw_at.append(end)
-            done = end
-        pieces.append(raw[done:])
-        return "".join(pieces)
+    @functools.cached_property
+    def _map(self) -> tuple[list[int], list[int]]:
+        """Where an escape has just ended, in the view and in the raw text. Few views are ever asked for it."""
+        view_at: list[int] = []
+        raw_at: list[int] = []
+        shrunk = 0
+        for match in _ESCAPE.finditer(self.raw):
+            end = match.end()
+            shrunk += end - match.start() - 1
+            view_at.append(end - shrunk)
+            raw_at.append(end)
+        return view_at, raw_at
 
     def places(self, literal: str, *, lower: bool = True) -> Iterator[int]:
         """Where a literal stands in the view; by default one in lower case, found in any case."""
@@ -79,10 +86,9 @@ class View:
         >>> view = View('a' + chr(92) * 3 + '"b"'); view.text, [view.raw_at(n) for n in range(5)]
         ('a"b"', [0, 1, 5, 6, 7])
         """
-        index = bisect.bisect_right(self._view_at, position) - 1
-        if index < 0:
-            return position
-        return self._raw_at[index] + position - self._view_at[index]
+        view_at, raw_at = self._map
+        index = bisect.bisect_right(view_at, position) - 1
+        return position if index < 0 else raw_at[index] + position - view_at[index]
 
     def raw_span(self, start: int, end: int) -> tuple[int, int]:
         """The raw place of `text[start:end]`, widened so that it never begins or ends inside an escape."""
@@ -103,13 +109,17 @@ def _run_before(raw: str, position: int) -> int:
     return position - len(raw[:position].rstrip("\\")) if position and raw[position - 1] == "\\" else 0
 
 
-def _meaning(match: re.Match[str]) -> str:
-    code = match["code"]
-    if code is not None:
-        return chr(int(code, 16))
-    if match["line"]:
-        return "\n"
-    return match["mark"] or ("?" if match["pair"] else " ")
+def _flat(raw: str) -> str:
+    """The raw text with one character for every match of `_ESCAPE`, by whole-text replacements."""
+    while "\\\\" in raw:
+        raw = raw.replace("\\\\", "\\")
+    for escape, meaning in _MEANINGS:
+        raw = raw.replace(escape, meaning)
+    return _CODED.sub(_coded, raw) if "\\u" in raw else raw
+
+
+def _coded(match: re.Match[str]) -> str:
+    return chr(int(match.group()[2:], 16)) if len(match.group()) == 6 else "?"
 
 
 def literal_end(raw: str, opening: int, content: int) -> int | None:

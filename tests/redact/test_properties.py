@@ -53,6 +53,9 @@ def test_a_view_knows_the_way_back(text: str) -> None:
     assert ends[0] == 0
     assert ends[-1] == len(text)
     assert ends == sorted(set(ends))
+    for position, (start, end) in enumerate(zip(ends, ends[1:], strict=False)):
+        first, last = view.raw_span(position, position + 1)
+        assert first <= start < end <= last
 
 
 @given(st.binary(max_size=40), texts)
