@@ -123,7 +123,7 @@ def error_text(value: Any) -> str | None:
     return said if kind in (None, "error") or kind in said else f"{kind}: {said}"
 
 
-def kept(message: Message, **more: Any) -> Message:
+def kept(message: Message, /, **more: Any) -> Message:
     """The message with these keys, where they say something, in `extra`."""
     found = {key: value for key, value in more.items() if value not in (None, {}, [])}
     if found:

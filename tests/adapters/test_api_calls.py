@@ -129,7 +129,8 @@ def test_two_runs_with_the_same_words_stay_two() -> None:
 
 
 def _answer(call: dict[str, Any]) -> dict[str, Any]:
-    return call["response"]["choices"][0]["message"]
+    message: dict[str, Any] = call["response"]["choices"][0]["message"]
+    return message
 
 
 def test_users_are_never_one_conversation() -> None:
