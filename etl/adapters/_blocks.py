@@ -1,8 +1,8 @@
-"""Content blocks, Anthropic and OpenAI style, read once for every adapter: text, reasoning, other parts, calls and results.
+"""Content blocks, Anthropic and OpenAI style, read once for every adapter: text, reasoning, parts, calls and results.
 
-A message's content is a string or a list of blocks, and the same dozen block types turn up in request logs, session files
-and traces under a few spellings each. What is not text goes to `parts` as the log has it; keys of a block that nothing
-else holds go to `rest`, so nothing is thrown away.
+A message's content is a string or a list of blocks, and the same dozen block types turn up in request logs, session
+files and traces under a few spellings each. What is not text goes to `parts` as the log has it; keys of a block that
+nothing else holds go to `rest`, so nothing is thrown away.
 """
 
 from __future__ import annotations
@@ -86,7 +86,7 @@ def identifier(value: Any) -> str | None:
 def join(pieces: list[tuple[str, bool]]) -> str:
     """Texts of consecutive blocks as one; the flag says that a block is a cited span.
 
-    A model that cites has its sentences cut into blocks in mid-line: these are glued. Other blocks are lines of their own.
+    A model that cites has its sentences cut into blocks in mid-line: these are glued. Other blocks are lines.
 
     >>> join([("Here:", False), ("a list", False)])
     'Here:\\na list'
@@ -110,7 +110,7 @@ def join(pieces: list[tuple[str, bool]]) -> str:
 def read(content: Any) -> Blocks:
     """Take a message's content apart: a string, a list of blocks (or strings), one block, or null.
 
-    >>> read([{"type": "text", "text": "Hi"}, {"type": "tool_use", "id": "t1", "name": "ls", "input": {}}]).calls[0].name
+    >>> read([{"type": "text", "text": "Hi"}, {"type": "tool_use", "id": "t1", "name": "ls"}]).calls[0].name
     'ls'
     """
     if isinstance(content, str):
@@ -160,7 +160,7 @@ class _Reading:
             self.results.append(result(block, server=kind not in _RESULTS))
         elif kind == "refusal" and isinstance(block.get("refusal"), str):
             self.texts.append((block["refusal"], False))
-            self.parts.append({"type": "refusal"})
+            self.parts.append({key: value for key, value in block.items() if key != "refusal"})
         else:
             self.parts.append(block)
 
@@ -260,7 +260,7 @@ def _left(holder: dict[str, Any], made: ToolCall, nested: bool) -> dict[str, Any
             continue
         if key in _ARGUMENTS and value is made.arguments:
             continue
-        if key in _CALL_IDS and identifier(value) == made.id:
+        if key in _CALL_IDS and made.id is not None and identifier(value) == made.id:
             continue
         left[key] = value
     return left
@@ -276,7 +276,11 @@ def result(block: dict[str, Any], server: bool = False) -> Result:
     name = next((block[key] for key in _NAMES if isinstance(block.get(key), str)), None)
     rest: dict[str, Any] = {}
     for key, value in block.items():
-        if key in ("type", output_key) or value is None or (key in _RESULT_IDS and identifier(value) == call_id):
+        if (
+            key in ("type", output_key)
+            or value is None
+            or (key in _RESULT_IDS and call_id is not None and identifier(value) == call_id)
+        ):
             continue
         if (key in ("is_error", "isError") and failed is not None) or (key in _NAMES and value == name):
             continue
@@ -292,17 +296,21 @@ def _output(content: Any) -> tuple[str, list[Any] | None]:
     """Text and other parts of a result; blocks inside that are neither text nor media stay parts, however deep."""
     if isinstance(content, str):
         return content, None
+    if isinstance(content, dict) and _is_text(content):
+        content = [content]
     if not isinstance(content, list):
-        if isinstance(content, dict) and _is_text(content):
-            return str(content["text"]), None
         return plain(content), None
     texts: list[tuple[str, bool]] = []
     parts: list[Any] = []
     for item in content:
-        if _is_text(item):
-            texts.append((item if isinstance(item, str) else item["text"], False))
-        if not isinstance(item, str) and not (_is_text(item) and len(item) <= 2):
-            parts.append({key: value for key, value in item.items() if key != "text"} if _is_text(item) else item)
+        if isinstance(item, str):
+            texts.append((item, False))
+        elif _is_text(item):
+            texts.append((item["text"], False))
+            if item.keys() - {"type", "text"}:
+                parts.append({key: value for key, value in item.items() if key != "text"})
+        else:
+            parts.append(item)
     return join(texts) if texts else "", parts or None
 
 
