@@ -10,7 +10,7 @@ from typing import NamedTuple
 from etl.adapter import Adapter, Sample, adapter_named, adapters
 from etl.conversation import Record
 from etl.errors import DetectionError, SourceError
-from etl.framing import Limits, frame
+from etl.framing import LIMITS, Limits, frame
 from etl.opening import blocks
 
 SAMPLE_RECORDS = 24
@@ -79,12 +79,23 @@ def detect(path: Path | str, format: str | None = None, member: str | None = Non
     return choose(sample(Path(path), member, uri))
 
 
-def sample(path: Path, member: str | None, uri: str) -> Sample:
-    """The first bytes and records of a file."""
+def sample(path: Path, member: str | None, uri: str, limits: Limits = LIMITS) -> Sample:
+    """The first bytes and records of a file; more of it where its first record is longer than SAMPLE_BYTES."""
+    size = SAMPLE_BYTES
+    while True:
+        found, read = _sample(path, member, uri, size)
+        opens = found.head.lstrip(b"\xef\xbb\xbf \t\r\n")[:1] in (b"{", b"[")
+        if found.values or not opens or read < size or size >= limits.record_bytes:
+            return found
+        size = min(size * 8, limits.record_bytes)
+
+
+def _sample(path: Path, member: str | None, uri: str, size: int) -> tuple[Sample, int]:
+    """What the first `size` bytes hold, and how many there were."""
     head: list[bytes] = []
     records: list[Record] = []
     try:
-        for framed in islice(frame(_first(blocks(path, member), head), Limits()), SAMPLE_RECORDS * 4):
+        for framed in islice(frame(_first(blocks(path, member), head, size), Limits()), SAMPLE_RECORDS * 4):
             if isinstance(framed, Record):
                 records.append(framed)
                 if len(records) >= SAMPLE_RECORDS:
@@ -94,18 +105,18 @@ def sample(path: Path, member: str | None, uri: str) -> Sample:
             raise
     first = b"".join(head)
     array = first.lstrip(b"\xef\xbb\xbf \t\r\n")[:1] == b"[" and not (records and records[0].raw[:1] == b"[")
-    return Sample(uri, first[:65536], [record.value for record in records], array)
+    return Sample(uri, first[:65536], [record.value for record in records], array), len(first)
 
 
-def _first(source: Iterator[bytes], head: list[bytes]) -> Iterator[bytes]:
-    """The blocks up to SAMPLE_BYTES, at a line end where there is one, so that the cut makes no torn record of its
+def _first(source: Iterator[bytes], head: list[bytes], size: int) -> Iterator[bytes]:
+    """The blocks up to `size` bytes, at a line end where there is one, so that the cut makes no torn record of its
     own.
     """
-    size = 0
+    read = 0
     for block in source:
         head.append(block)
-        size += len(block)
-        if size >= SAMPLE_BYTES:
+        read += len(block)
+        if read >= size:
             cut = block.rfind(b"\n")
             yield block if cut < 0 else block[: cut + 1]
             return
