@@ -11,9 +11,10 @@ import msgspec
 from etl.adapters._otlp_messages import is_item, joined, messages
 from etl.adapters._otlp_span import Span, opened
 from etl.conversation import Message
-from etl.decode import decode
+from etl.decode import JsonError, decode
 
 _NUMBER = re.compile(r"\d{1,6}\Z")
+_ESCAPED_SURROGATE = re.compile(r"\\u[dD][89a-fA-F]")
 _TOKEN = re.compile(r'"(?:[^"\\]|\\.)*"?|[{}\[\],:]', re.DOTALL)
 _LIST = msgspec.json.Decoder(list[msgspec.Raw])
 MAX_RECENT = 4
@@ -111,8 +112,21 @@ class Reader:
             value = self.span.attributes.get(name)
             if value is not None and value != "":
                 self.used.add(name)
+                self._note(value)
                 return self._opened(value)
         return None
+
+    def _note(self, value: Any) -> None:
+        """What is unusual about JSON text inside an attribute is said of the span's record."""
+        if not isinstance(value, str) or not _ESCAPED_SURROGATE.search(value) or not self.span.records:
+            return
+        try:
+            _, notes, mended = decode(value.encode("utf-8", "surrogatepass"))
+        except JsonError:
+            return
+        record = self.span.records[0]
+        record.notes = tuple(sorted({*record.notes, *notes}))
+        record.mended = tuple(dict.fromkeys((*record.mended, *mended)))
 
     def _opened(self, value: Any) -> Any:
         inner = opened(value)
@@ -130,6 +144,7 @@ class Reader:
             found = self._memory.messages(text)
             if found is not None:
                 self.used.add(name)
+                self._note(text)
                 return found
         return self.messages(name)
 

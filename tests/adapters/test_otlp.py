@@ -187,6 +187,16 @@ def test_a_lone_surrogate_is_told_of_on_the_span_that_has_it() -> None:
     assert event.record.mended == (("half �", "half \\ud83d"),)
 
 
+def test_a_lone_surrogate_in_json_inside_an_attribute_is_told_of_too() -> None:
+    asked = '[{"role": "user", "parts": [{"type": "text", "content": "half \\ud83d of it"}]}]'
+    value = batch([span(2, 1, 2, {"gen_ai.operation.name": "chat", "gen_ai.input.messages": asked})])
+    (row,) = rows_of(value)
+    made = normalise(row, Stream("s", "otlp", 1, "/a"), FileMemory())
+    assert made.messages[0].content == "half � of it"
+    assert "lone_surrogate" in made.flags
+    assert "\\ud83d" in (made.message_info[0].extra or "")
+
+
 def test_two_export_shapes_of_one_span_give_equal_rows(shared: Path, lake: Path) -> None:
     ingest([shared / "cases" / "B37.jsonl"], lake=lake, now=NOW, strict=True)
     first, second = rows(lake)
