@@ -1,13 +1,15 @@
 """The redaction stage: secrets are replaced by labels before anything is written.
 
-The rules are Kingfisher's, kept by MongoDB (nearly 500, Betterleaks' and Veles' in them), because they are the only kept set
-that reads whole columns at 400 MB/s in-process, survives a fork and has wheels for every common platform; detect-secrets and
-its fork read 0.2 MB/s, betterleaks-py hangs after a fork and stops at the first NUL, credsweeper brings 30 packages along.
-A few rules of our own (`etl/redact/rules.py`) add what conversation logs have and source code has not.
+The rules are Kingfisher's, kept by MongoDB (nearly 500, Betterleaks' and Veles' in them), because they are the only
+kept set that reads whole columns at 400 MB/s in-process, survives a fork and has wheels for every common platform;
+detect-secrets and its fork read 0.2 MB/s, betterleaks-py hangs after a fork and stops at the first NUL, credsweeper
+brings 30 packages along. A few rules of our own (`etl/redact/rules.py`) add what conversation logs have and source
+code has not.
 
-How it goes: the distinct strings of a table are sifted in native code (`search`), suspicious ones are looked at as plain text
-whatever escapes they stand in (`escapes`), both rule sets offer spans (`kept`, `rules`, `credentials`), overlapping offers
-are joined and replaced (`spans`), and the Arrow columns are put together again around the replacements (`leaves`).
+How it goes: the distinct strings of a table are sifted in native code (`search`), suspicious ones are looked at as
+plain text whatever escapes they stand in (`escapes`), both rule sets offer spans (`kept`, `rules`, `credentials`),
+overlapping offers are joined and replaced (`spans`), and the Arrow columns are put together again around the
+replacements (`leaves`).
 """
 
 from __future__ import annotations

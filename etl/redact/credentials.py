@@ -1,9 +1,9 @@
 """Is this a name that credentials have, and could this be the value of one?
 
-The kept rule set knows tokens by their own shape. What has none (a password, a home-made token) can only be known by the
-name it goes by, and names lie: `max_tokens`, `token: 512`, `password = get_password()`, `"password": {"type": "string"}`.
-So a name gives a strength, and the weaker it is and the less its value is marked as one, the more the value has to look
-like a secret.
+The kept rule set knows tokens by their own shape. What has none (a password, a home-made token) can only be known by
+the name it goes by, and names lie: `max_tokens`, `token: 512`, `password = get_password()`, `"password": {"type":
+"string"}`. So a name gives a strength, and the weaker it is and the less its value is marked as one, the more the
+value has to look like a secret.
 """
 
 from __future__ import annotations
@@ -50,7 +50,8 @@ _VALUE_WORDS = _words(
     "unauthorized expired "
 )
 _PLACEHOLDER_START = re.compile(
-    r"[$%<{\[(@&!~`].|\.{0,2}/|https?:|file:|(?:your|my|the|some|insert|enter|replace|example|dummy|placeholder|put|add)[-_ ]"
+    r"[$%<{\[(@&!~`].|\.{0,2}/|https?:|file:"
+    r"|(?:your|my|the|some|insert|enter|replace|example|dummy|placeholder|put|add)[-_ ]"
     r"|(?:process\.env|os\.environ|os\.getenv|env|secrets|config|settings|vault|self|this|args|options|params|ctx|req)[.:\[]"
 )
 _PLACEHOLDER_PART = re.compile(

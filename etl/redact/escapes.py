@@ -1,9 +1,9 @@
 r"""Seeing through backslash escapes, and getting back to where a thing stood.
 
-Conversation logs are JSON in JSON in JSON: a tool result is JSON text inside a message, and a command in it is quoted once
-more. Rules are written for plain text, so they look at a *view*: the text with its escapes undone at whatever depth they
-stand (`\n`, `\\n` and `\\\"` alike), every character outside ASCII replaced by `?`. The view keeps a map back, so that
-what is masked is the escaped form itself, whole escapes only: a JSON text stays one.
+Conversation logs are JSON in JSON in JSON: a tool result is JSON text inside a message, and a command in it is quoted
+once more. Rules are written for plain text, so they look at a *view*: the text with its escapes undone at whatever
+depth they stand (`\n`, `\\n` and `\\\"` alike), every character outside ASCII replaced by `?`. The view keeps a map
+back, so that what is masked is the escaped form itself, whole escapes only: a JSON text stays one.
 """
 
 from __future__ import annotations
@@ -176,7 +176,7 @@ def padded(texts: pa.Array) -> pa.Array:
 
 
 def joined(texts: pa.Array) -> bytes:
-    """The strings of a padded column as `View.data` would show them: a byte a character, a line feed between any two."""
+    """The strings of a padded column as `View.data` shows them: a byte a character, a line feed between any two."""
     lists = pa.ListArray.from_arrays(pa.array([0, len(texts)], pa.int32()), texts)
     data: bytes = pc.binary_join(lists, "\n")[0].as_buffer().to_pybytes()
     return data.translate(_PLAIN, b"" if data.isascii() else _CONTINUATION)

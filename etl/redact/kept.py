@@ -1,9 +1,10 @@
 """The kept rule set: Kingfisher's, with its nearly 500 rules for the tokens and keys of named services.
 
-It is MongoDB's scanner with the rules of Betterleaks and Veles in it, kept by people whose work that is; it reads 400 MB/s
-per core, forks safely and has wheels for Linux, macOS and Windows on both processor families. What else was tried:
-detect-secrets (0.16 MB/s, last release 2024), its fork bc-detect-secrets (0.18 MB/s), betterleaks-py (32 MB/s, hangs after
-a fork, stops at the first NUL, gives no offsets), credsweeper (pulls in 30 packages, among them pandas and an ONNX runtime).
+It is MongoDB's scanner with the rules of Betterleaks and Veles in it, kept by people whose work that is; it reads 400
+MB/s per core, forks safely and has wheels for Linux, macOS and Windows on both processor families. What else was
+tried: detect-secrets (0.16 MB/s, last release 2024), its fork bc-detect-secrets (0.18 MB/s), betterleaks-py (32 MB/s,
+hangs after a fork, stops at the first NUL, gives no offsets), credsweeper (pulls in 30 packages, among them pandas
+and an ONNX runtime).
 
 Only the offline scanner is used; its validation and revocation, which would use the network, are not.
 """
@@ -49,7 +50,8 @@ def version() -> str:
 def _scanner() -> kingfisher_sdk.Scanner:
     """One compiled scanner per process, shared by all threads and inherited by forked workers.
 
-    Compiling takes 3 s once per machine and rule set; the package keeps the result in the user's cache folder (0.3 s then).
+    Compiling takes 3 s once per machine and rule set; the package keeps the result in the user's cache folder, and
+    then it takes 0.3 s.
     """
     import kingfisher_sdk
 
@@ -97,7 +99,7 @@ def rule_name(rule_id: str) -> str:
 
 
 def _is_secret(finding: kingfisher_sdk.Finding) -> bool:
-    """False for what only completes a pair and is not the secret half of it, and for the ids of clients and accounts."""
+    """False for what only completes a pair and is not the secret half of it, and for ids of clients and accounts."""
     if _NO_SECRET.search(finding.rule_id):
         return False
     return finding.visible or bool(_HELPER_IS_SECRET.search(finding.rule_id))

@@ -1,8 +1,8 @@
 """Which columns are masked, and how: every string of a table, at any depth, unless it is listed here.
 
-A new column is masked until somebody decides otherwise. Not masked are identities and words of a fixed vocabulary, because
-tables are joined and rows are found by them. Copies are masked but not counted: what stands in `messages` and again in
-`prompt` is one secret.
+A new column is masked until somebody decides otherwise. Not masked are identities and words of a fixed vocabulary,
+because tables are joined and rows are found by them. Copies are masked but not counted: what stands in `messages` and
+again in `prompt` is one secret.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ import pyarrow.compute as pc
 
 from etl.redact.spans import Masked
 
-KEPT: dict[str, frozenset[str]] = {
+UNMASKED: dict[str, frozenset[str]] = {
     "rollouts": frozenset(
         [
             "rollout_id",
@@ -68,37 +68,37 @@ COPIES: dict[str, frozenset[str]] = {
 class Plan(NamedTuple):
     """What is to happen to a table."""
 
-    kept: frozenset[str]
+    unmasked: frozenset[str]
     copies: frozenset[str]
     found: Mapping[str, Masked]
     """Every text that is to be replaced, with what replaces it."""
 
 
 class Change(NamedTuple):
-    """A column without its secrets, and for each changed row how often which rule replaced something in it (in copies: never)."""
+    """A column without its secrets, and for each changed row how often which rule did it (in copies: never)."""
 
     array: pa.Array
     counts: dict[int, Counter[str]]
 
 
-def string_leaves(array: pa.Array, path: str, kept: frozenset[str]) -> Iterator[pa.Array]:
+def string_leaves(array: pa.Array, path: str, unmasked: frozenset[str]) -> Iterator[pa.Array]:
     """Every flat array of strings or bytes below a column that is not to be kept as it is."""
-    if path in kept:
+    if path in unmasked:
         return
     kind = array.type
     if pa.types.is_list(kind):
-        yield from string_leaves(array.values, path, kept)
+        yield from string_leaves(array.values, path, unmasked)
     elif pa.types.is_struct(kind):
         for index, field in enumerate(kind):
-            yield from string_leaves(array.field(index), f"{path}.{field.name}", kept)
+            yield from string_leaves(array.field(index), f"{path}.{field.name}", unmasked)
     elif pa.types.is_string(kind) or pa.types.is_binary(kind):
         yield array
 
 
 def masked_array(array: pa.Array, path: str, plan: Plan) -> Change:
-    """The column with every text that the plan knows replaced. Lists keep their offsets and structs their nulls, bit for bit."""
+    """The column with every text that the plan knows replaced. Lists keep their offsets, structs their nulls."""
     kind = array.type
-    if path in plan.kept:
+    if path in plan.unmasked:
         return Change(array, {})
     if pa.types.is_list(kind):
         return _masked_list(array, path, plan)
@@ -173,7 +173,7 @@ def _counted(masked: Masked, path: str, plan: Plan) -> Counter[str]:
 
 
 class BytesAsText(NamedTuple):
-    """Bytes of unknown encoding as text that gives the same bytes back: UTF-16 where it is that, else one character a byte.
+    """Bytes of unknown encoding as text that gives the same bytes back: UTF-16, or else one character a byte.
 
     >>> BytesAsText.of("key".encode("utf-16-le")).text, BytesAsText.of(b"caf\\xc3\\xa9").encoding
     ('key', 'latin-1')

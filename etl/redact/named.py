@@ -1,8 +1,8 @@
 """Credentials by name: `"API_TOKEN": "…"`, `password=…`, `--token …`, `Authorization: Bearer …`, wherever they stand.
 
 Names and values meet in many ways: JSON keys (and JSON in JSON), assignments in every language, environment files,
-connection strings, command lines, headers as pairs or objects, XML elements, plain sentences. `_LINK` knows these; what a
-name promises and what a value must look like is `etl/redact/credentials.py`.
+connection strings, command lines, headers as pairs or objects, XML elements, plain sentences. `_LINK` knows these;
+what a name promises and what a value must look like is `etl/redact/credentials.py`.
 """
 
 from __future__ import annotations

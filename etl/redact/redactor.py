@@ -10,7 +10,7 @@ import pyarrow as pa
 
 from etl.errors import UsageError
 from etl.redact import kept, rules
-from etl.redact.leaves import COPIES, KEPT, BytesAsText, Plan, masked_array, string_leaves
+from etl.redact.leaves import COPIES, UNMASKED, BytesAsText, Plan, masked_array, string_leaves
 from etl.redact.search import masked_texts
 from etl.redact.spans import Masked
 from etl.schema import TABLES
@@ -46,7 +46,7 @@ class Redacted:
 
 
 class Redactor:
-    """Applies one policy: `secrets`, or `none` for rows that are known to hold none. Cheap to make; safe in any process.
+    """Applies one policy: `secrets`, or `none` for rows known to hold none. Cheap to make, safe in any process.
 
     `version` names the rules, so that a lake can tell which of its rows older rules have seen.
     """
@@ -88,10 +88,10 @@ def _known() -> str:
 
 
 def _masked(name: str, table: pa.Table) -> pa.Table:
-    found = masked_texts(_texts(table, KEPT[name]))
+    found = masked_texts(_texts(table, UNMASKED[name]))
     if not found:
         return table
-    plan = Plan(KEPT[name], COPIES[name], found)
+    plan = Plan(UNMASKED[name], COPIES[name], found)
     counts: dict[int, Counter[str]] = {}
     for position, field in enumerate(table.schema):
         changes = [masked_array(chunk, field.name, plan) for chunk in table.column(position).chunks]
@@ -106,12 +106,12 @@ def _masked(name: str, table: pa.Table) -> pa.Table:
     return _with_counts(table, counts) if _COUNTS in table.column_names else table
 
 
-def _texts(table: pa.Table, kept_columns: frozenset[str]) -> pa.ChunkedArray:
+def _texts(table: pa.Table, unmasked: frozenset[str]) -> pa.ChunkedArray:
     """Every text of the table, the bytes of rejects included."""
     columns: list[pa.Array] = []
     for field in table.schema:
         for chunk in table.column(field.name).chunks:
-            for leaf in string_leaves(chunk, field.name, kept_columns):
+            for leaf in string_leaves(chunk, field.name, unmasked):
                 if pa.types.is_binary(leaf.type):
                     texts = [BytesAsText.of(value).text for value in leaf.to_pylist() if value is not None]
                     columns.append(pa.array(texts, pa.string()))

@@ -1,8 +1,8 @@
 """The few rules of our own: what conversation logs hold and a rule set for source code does not look for.
 
-Credentials by name (`etl/redact/named.py`), passwords and signatures in URLs, private keys however they are quoted, and
-keys of well-known services in any length, because what people type into a chat is cut, shortened and made up. Each rule
-works on a `View`, starts from literals that are cheap to find, and offers spans of the raw text.
+Credentials by name (`etl/redact/named.py`), passwords and signatures in URLs, private keys however they are quoted,
+and keys of well-known services in any length, because what people type into a chat is cut, shortened and made up.
+Each rule works on a `View`, starts from literals that are cheap to find, and offers spans of the raw text.
 """
 
 from __future__ import annotations
@@ -169,7 +169,7 @@ def _signatures(view: View) -> Iterator[Span]:
 
 
 def _private_keys(view: View) -> Iterator[Span]:
-    """The block as one span; piece by piece where quotes divide it; to the last line of base64 where its end is missing."""
+    """The block as one span; piece by piece where quotes divide it; all lines of base64 where its end is missing."""
     text, done = view.text, 0
     for place in view.places("-----BEGIN ", lower=False):
         match = _PRIVATE_KEY.match(text, place) if place >= done else None

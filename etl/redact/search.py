@@ -1,8 +1,8 @@
-"""Secrets in many texts at once: whole columns are sifted in native code, and only what is suspicious is looked at closely.
+"""Secrets in many texts at once: whole columns are sifted natively, only what is suspicious is looked at closely.
 
-Every distinct text is read once, however many columns and rows repeat it. Long texts are cut into overlapping windows, so
-that cost and memory grow with their length and no rule sees more than 64 Ki characters; a secret longer than the overlap
-(8 Ki characters) that a cut divides may be masked in part.
+Every distinct text is read once, however many columns and rows repeat it. Long texts are cut into overlapping
+windows, so that cost and memory grow with their length and no rule sees more than 64 Ki characters; a secret longer
+than the overlap (8 Ki characters) that a cut divides may be masked in part.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
 """Places in a text that a rule wants masked, and how the masked text is made from them.
 
-A span is an offer of one rule; offers that overlap are joined, so that the order in which rules run never matters. What
-replaces a span is its label. Labels of equal rules are equal; when values get pseudonyms of their own, `label` is where
-they come in, because it alone decides what a reader sees in place of a value.
+A span is an offer of one rule; offers that overlap are joined, so that the order in which rules run never matters.
+What replaces a span is its label. Labels of equal rules are equal; when values get pseudonyms of their own, `label`
+is where they come in, because it alone decides what a reader sees in place of a value.
 """
 
 from __future__ import annotations

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 TOKEN = "gh" + "p_" + "aB3dE5gH7jK9mN1pQ3rS5tU7vW9xY1zA3bC5"
 """Shaped like a token, and nobody's."""
 KEY_LINES = "\n".join("FAKE" + line * 30 for line in ("ab", "cd"))
-BLOCK = f"-----BEGIN PRIV" + f"ATE KEY-----\n{KEY_LINES}\n-----END PRIV" + "ATE KEY-----"
+BLOCK = "-----BEGIN PRIV" + f"ATE KEY-----\n{KEY_LINES}\n-----END PRIV" + "ATE KEY-----"
 
 _PIECES = [
     *(

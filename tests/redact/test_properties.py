@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import json
 import random
 
@@ -53,7 +54,7 @@ def test_a_view_knows_the_way_back(text: str) -> None:
     assert ends[0] == 0
     assert ends[-1] == len(text)
     assert ends == sorted(set(ends))
-    for position, (start, end) in enumerate(zip(ends, ends[1:], strict=False)):
+    for position, (start, end) in enumerate(itertools.pairwise(ends)):
         first, last = view.raw_span(position, position + 1)
         assert first <= start < end <= last
 
@@ -88,7 +89,7 @@ def test_the_order_of_rules_does_not_matter(offers: list[Span], order: random.Ra
     order.shuffle(shuffled)
     merged = merge(offers)
     assert merge(shuffled) == merged
-    assert all(before.end <= after.start for before, after in zip(merged, merged[1:], strict=False))
+    assert all(before.end <= after.start for before, after in itertools.pairwise(merged))
     covered = {position for span in offers for position in range(span.start, span.end)}
     assert {position for span in merged for position in range(span.start, span.end)} == covered
     text = "x" * 40

@@ -17,7 +17,7 @@ from hypothesis import strategies as st
 
 from etl.errors import UsageError
 from etl.redact import Redacted, Redactor
-from etl.redact.leaves import COPIES, KEPT
+from etl.redact.leaves import COPIES, UNMASKED
 from etl.redact.search import OVERLAP, WINDOW
 from etl.schema import TABLES, arrow_schema
 from tests.redact.fragments import TOKEN, texts
@@ -130,7 +130,7 @@ def test_addresses_keep_their_place() -> None:
 
 
 def test_identities_stay() -> None:
-    for name, paths in KEPT.items():
+    for name, paths in UNMASKED.items():
         for path in paths - {"redactions", "ignored"}:
             row = _nested(path, arrow_schema(name), TOKEN)
             assert TOKEN in str(masked(name, [row])[0]), (name, path)
@@ -139,7 +139,7 @@ def test_identities_stay() -> None:
 def test_every_other_column_is_masked() -> None:
     for name in TABLES:
         for path in _text_paths(arrow_schema(name)):
-            if path not in KEPT[name]:
+            if path not in UNMASKED[name]:
                 (row,) = masked(name, [_nested(path, arrow_schema(name), f"api_token={TOKEN}")])
                 assert TOKEN.encode() not in str(row).encode(), (name, path)
                 counted = "redactions" in row and path not in COPIES[name]
@@ -149,8 +149,8 @@ def test_every_other_column_is_masked() -> None:
 def test_the_lists_name_columns_that_exist() -> None:
     for name in TABLES:
         paths = set(_text_paths(arrow_schema(name)))
-        assert KEPT[name] <= paths
-        assert COPIES[name] <= paths - KEPT[name]
+        assert UNMASKED[name] <= paths
+        assert COPIES[name] <= paths - UNMASKED[name]
 
 
 def _text_paths(fields: Any, prefix: str = "") -> Iterator[str]:
