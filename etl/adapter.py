@@ -62,11 +62,11 @@ class Adapter(abc.ABC):
     def records(self, blocks: Iterator[bytes], limits: Limits) -> Iterator[Framed]:
         """The records of a file's decompressed blocks: JSON in any layout.
 
-        An adapter of a container that is no JSON (YAML, Markdown, SQLite) overrides it; what needs a file to open comes
-        from `opening.spooled`. What cannot be read becomes `Broken` with its place, never an exception other than
-        SourceError, and `limits` are kept. The `raw` of a record that may be rejected must be readable by `records` alone
-        (JSON or a piece of the container); a `Fragment` whose raw is no JSON must carry a `payload`. Detection sees such
-        a file by `Sample.head`.
+        An adapter of a container that is no JSON (YAML, Markdown, SQLite) overrides it; what needs a file to open
+        comes from `opening.spooled`. What cannot be read becomes `Broken` with its place, never an exception other
+        than SourceError, and `limits` are kept. The `raw` of a record that may be rejected must be readable by
+        `records` alone (JSON or a piece of the container); a `Fragment` whose raw is no JSON must carry a `payload`.
+        Detection sees such a file by `Sample.head`.
         """
         return frame(blocks, limits)
 

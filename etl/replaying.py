@@ -71,7 +71,8 @@ def _result(known: KnownFile | None, source: str, uri: str, rejects: list[dict[s
     modified = instant(known.modified_at).micros or 0
     left_out = known.records_in - known.records_used - known.rejects
     return FileResult(
-        uri, source, known.size, modified * 1_000, known.sha256, known.adapter, adapters()[known.adapter].version, known.state,
+        uri, source, known.size, modified * 1_000, known.sha256, known.adapter,
+        adapters()[known.adapter].version, known.state,
         records_in=known.records_in - len(rejects), records_used=known.records_used, rows=known.rows,
         ignored=Counter({"ignored_before": left_out} if left_out else {}),
     )  # fmt: skip

@@ -57,7 +57,7 @@ class Report:
 
     batch_id: str
     files: list[FileResult] = field(default_factory=list)
-    rows: RowCounts = RowCounts(0, 0, 0, 0)
+    rows: RowCounts = field(default_factory=lambda: RowCounts(0, 0, 0, 0))
     seconds: float = 0.0
     bytes_read: int = 0
     assembled: Counter[str] = field(default_factory=Counter)

@@ -114,7 +114,7 @@ class MessageInfo(Record):
     output_tokens: Int64 | None = None
     """Tokens written for this message, reasoning included."""
     inherited: bool = False
-    """True where another row owns this message (a fork, a resume copy, a regenerated answer): never train on it here."""
+    """True where another row owns this message (a fork, a resume copy, a regeneration): never train on it here."""
     synthetic: bool = False
     """True where a harness, not a person or a model, wrote it."""
     parts: str | None = None
@@ -141,7 +141,7 @@ class Step(Record):
     status: StepStatus
     """ok, error, missing (no result was logged) or cancelled (never executed)."""
     condition: Condition | None = None
-    """What the call met, only where an error flag, a status code or a declared pattern says so; null is unclassified."""
+    """What the call met, where an error flag, a status code or a declared pattern says so; null is unclassified."""
     error: str | None = None
     """The error text, when the status is error or cancelled."""
     raw_arguments: str | None = None
@@ -235,7 +235,7 @@ class Rollout(Record):
     steps: list[Step]
     """Every tool call in call order, with the place of its result."""
     final_text: str | None = None
-    """Text of the last assistant message of the main thread; empty when it holds only calls, null when there is none."""
+    """Text of the last assistant message of the main thread; empty when it holds only calls, null if none."""
     tools: str | None = None
     """JSON array of the tool definitions offered, OpenAI function form; null when not logged."""
     status: RolloutStatus

@@ -68,7 +68,7 @@ COMMENT ON COLUMN rollouts."messages" IS 'The whole transcript in order, system 
 COMMENT ON COLUMN rollouts."message_info" IS 'Same length as `messages`: ids, times, models, tokens, other content, unmodelled keys.';
 COMMENT ON COLUMN rollouts."prompt_len" IS 'Messages before the first turn of the agent that this row owns: `messages[:prompt_len]` is the prompt.';
 COMMENT ON COLUMN rollouts."steps" IS 'Every tool call in call order, with the place of its result.';
-COMMENT ON COLUMN rollouts."final_text" IS 'Text of the last assistant message of the main thread; empty when it holds only calls, null when there is none.';
+COMMENT ON COLUMN rollouts."final_text" IS 'Text of the last assistant message of the main thread; empty when it holds only calls, null if none.';
 COMMENT ON COLUMN rollouts."tools" IS 'JSON array of the tool definitions offered, OpenAI function form; null when not logged.';
 COMMENT ON COLUMN rollouts."status" IS 'How the conversation ended: completed, truncated, aborted, error or unknown.';
 COMMENT ON COLUMN rollouts."finish_reason" IS 'Why it ended, in the source''s own word.';

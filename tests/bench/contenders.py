@@ -1,6 +1,7 @@
 """What is compared, each run in a process of its own: `python -m tests.bench.contenders NAME INPUT OUTPUT [WORKERS]`.
 
-Prints one JSON object: CPU seconds (user and system, children included), wall seconds, peak resident memory, bytes written.
+Prints one JSON object: CPU seconds (user and system, children included), wall seconds, peak resident memory, bytes
+written.
 """
 
 from __future__ import annotations

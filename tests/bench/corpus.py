@@ -170,11 +170,18 @@ def openai_conversations(seed: int = 0) -> Iterator[dict[str, Any]]:
         ]
         for turn in range(words.random.randint(2, 12)):
             calls = [
-                {"id": f"call_{number:x}{turn:x}{n}", "type": "function", "function": {
-                    "name": f"tool_{words.random.randrange(6)}",
-                    "arguments": json.dumps({"a": words.text(words.size(25, 2_000)), "b": words.random.randint(0, 10**6)})}}
+                {
+                    "id": f"call_{number:x}{turn:x}{n}",
+                    "type": "function",
+                    "function": {
+                        "name": f"tool_{words.random.randrange(6)}",
+                        "arguments": json.dumps(
+                            {"a": words.text(words.size(25, 2_000)), "b": words.random.randint(0, 10**6)}
+                        ),
+                    },
+                }
                 for n in range(1 if words.random.random() < 0.85 else 2)
-            ]  # fmt: skip
+            ]
             messages.append(
                 {
                     "role": "assistant",
@@ -320,7 +327,9 @@ def write_sessions(folder: Path, made: Iterator[list[dict[str, Any]]], megabytes
 
 
 def spans(seed: int = 0) -> Iterator[list[dict[str, Any]]]:
-    """Traces of GenAI spans, endless: each model call repeats its history, tools have spans of their own, the root ends last."""
+    """Traces of GenAI spans, endless: each model call repeats its history, tools have spans of their own, the root
+    ends last.
+    """
     words = Words(seed)
     for number in itertools.count():
         yield _trace(words, f"{number + 1:032x}")
