@@ -11,6 +11,8 @@ import re
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Any, ClassVar
 
+import yaml
+
 from etl.adapter import Adapter, FileContext, Sample
 from etl.adapters._api_bodies import read_body
 from etl.adapters._api_calls import Memory, outcomes
@@ -18,9 +20,9 @@ from etl.adapters._api_choice import NO_CONVERSATION, kind_of
 from etl.adapters._api_pairs import http_exchange
 from etl.adapters._api_rows import conversations
 from etl.conversation import Conversation, Ignored, Outcome, Record, StoredEvent, Unusable
-from etl.errors import SourceError
 from etl.framing import Broken, Framed, Limits, frame
 
+_LOADER = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
 _HEAD = re.compile(rb"\A(?:\xef\xbb\xbf|---[^\n]*\n|#[^\n]*\n|version:[^\n]*\n|\s)*interactions:[ \t]*\r?\n")
 _FIRST = re.compile(rb"\s*?^( *)- ", re.MULTILINE)
 _AFTER = re.compile(rb"^[A-Za-z]", re.MULTILINE)
@@ -31,7 +33,7 @@ class HttpCassettes(Adapter):
 
     name = "http_cassettes"
     version = 1
-    about = "VCR cassettes: recorded HTTP exchanges with model APIs, in YAML or JSON (`pip install rollout-etl[yaml]`)"
+    about = "VCR cassettes: recorded HTTP exchanges with model APIs, in YAML or JSON"
     spans_files = True
     splits = True
     ignores: ClassVar[dict[str, str]] = {
@@ -88,7 +90,6 @@ def _again(first: bytes, blocks: Iterator[bytes]) -> Iterator[bytes]:
 
 def _interactions(data: bytes, start: int, limits: Limits) -> Iterator[Framed]:
     """The items of the list, each decoded by itself; the last one may be torn."""
-    load = _loader()
     end = _AFTER.search(data, start)
     closed = end is not None
     body_end = end.start() if end else len(data)
@@ -109,7 +110,7 @@ def _interactions(data: bytes, start: int, limits: Limits) -> Iterator[Framed]:
                 length=len(raw),
             )
             continue
-        value = load(raw)
+        value = _load(raw)
         if (
             type(value) is list
             and len(value) == 1
@@ -123,20 +124,12 @@ def _interactions(data: bytes, start: int, limits: Limits) -> Iterator[Framed]:
             yield Broken("not_yaml", "the interaction is no YAML; record it again", raw, line, place)
 
 
-def _loader() -> Any:
+def _load(raw: bytes) -> Any:
+    """The YAML value; None where it is none."""
     try:
-        import yaml  # type: ignore[import-untyped]
-    except ImportError:
-        raise SourceError("cassettes are YAML: pip install 'rollout-etl[yaml]' to read them") from None
-    loader = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
-
-    def load(raw: bytes) -> Any:
-        try:
-            return yaml.load(raw, Loader=loader)
-        except (yaml.YAMLError, ValueError, RecursionError):
-            return None
-
-    return load
+        return yaml.load(raw, Loader=_LOADER)
+    except (yaml.YAMLError, ValueError, RecursionError):
+        return None
 
 
 def _plain(value: Any) -> Any:

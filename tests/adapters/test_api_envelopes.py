@@ -14,7 +14,6 @@ from tests.adapters.api_lines import chat, events, rows, say, texts
 from tests.contract.harness import read
 
 CASSETTES, BATCH = adapters()["http_cassettes"], adapters()["openai_batch"]
-pytest.importorskip("yaml")
 
 CASSETTE = """interactions:
 - request:
