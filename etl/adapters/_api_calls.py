@@ -23,8 +23,11 @@ from etl.conversation import Fragment, Ignored, Message, Outcome, Record, Tokens
 from etl.decode import JsonError, decode
 
 _encode = msgspec.json.Encoder(order="deterministic").encode
+_as_logged = msgspec.json.Encoder().encode
 _MEMO = 20_000
 """Messages remembered while a file is read."""
+_SHORT = 2_048
+"""Bytes of a message that is remembered as it is; of a longer one its digest is."""
 
 
 class Exchange(msgspec.Struct, gc=False):
@@ -76,7 +79,10 @@ class Memory:
 
     def messages(self, codec: Codec, item: Any) -> list[_Said]:
         """An item of a history, read by its codec, once."""
-        key = blake2b(_encode((codec.name, item)), digest_size=16).digest()
+        key = _as_logged(item)
+        if len(key) > _SHORT:
+            key = blake2b(key, digest_size=16).digest()
+        key = codec.name.encode() + key
         found = self._read.get(key)
         if found is None:
             if len(self._read) >= _MEMO:
