@@ -145,7 +145,7 @@ class EventStore:
     """
 
     def __init__(
-        self, lake: LiveTables, *, memory_limit: str = "700MB", spill: str | None = None, window_days: int = WINDOW_DAYS
+        self, lake: LiveTables, *, memory_limit: str = "1GB", spill: str | None = None, window_days: int = WINDOW_DAYS
     ) -> None:
         self._lake = lake
         self._memory_limit = memory_limit
@@ -313,7 +313,7 @@ class _Search:
         # A relation and not `execute`: its sorted rows are streamed, never held as a whole.
         relation = self._db.sql(_STREAM, params=[files, self._adapter])
         events: list[StoredEvent] = []
-        seen: set[str] = set()
+        seen: set[tuple[str, str]] = set()
         current: str | None = None
         for batch in relation.to_arrow_reader(1024):
             columns = [column.to_pylist() for column in batch.columns]
@@ -322,8 +322,8 @@ class _Search:
                     if events:
                         yield events
                     events, seen, current = [], set(), family
-                if name not in seen:
-                    seen.add(name)
+                if (key, name) not in seen:  # one conversation of a family may hold what another does
+                    seen.add((key, name))
                     record = _record(payload, line, offset, uri)
                     events.append(StoredEvent(key, record, link, at, uri, redactions))
         if events:
