@@ -23,6 +23,7 @@ from etl.conversation import Fragment, Ignored, Message, Outcome, Record, Tokens
 from etl.decode import JsonError, decode
 
 _encode = msgspec.json.Encoder(order="deterministic").encode
+_USAGES = ("usage", "usageMetadata")
 _as_logged = msgspec.json.Encoder().encode
 _MEMO = 20_000
 """Messages remembered while a file is read."""
@@ -319,8 +320,8 @@ class _Call:
             self.flags.add("usage_mismatch")
         # What a response repeats of its request is told once.
         rest = {key: value for key, value in answer.rest.items() if self._sent.get(key) != value}
-        if answer.usage is not None and _is_plain(rest.get("usage")):
-            del rest["usage"]
+        if answer.usage is not None:
+            rest = {key: value for key, value in rest.items() if key not in _USAGES or not _is_plain(value)}
         return {
             "tools": tools, "model": answer.model or self._asked.model or exchange.model or model_in(self._url),
             "asked_model": self._asked.model,
@@ -337,7 +338,10 @@ class _Call:
 
 _PLAIN_COUNTS = frozenset({
     "prompt_tokens", "completion_tokens", "total_tokens", "input_tokens", "output_tokens", "cached_tokens",
-    "reasoning_tokens", "cache_read_input_tokens", "cache_creation_input_tokens", "cost",
+    "reasoning_tokens", "cache_read_input_tokens", "cache_creation_input_tokens", "cost", "inputTokens", "outputTokens",
+    "totalTokens", "cacheReadInputTokens", "cacheReadInputTokenCount", "cacheWriteInputTokens",
+    "cacheWriteInputTokenCount", "promptTokenCount", "candidatesTokenCount", "thoughtsTokenCount", "totalTokenCount",
+    "cachedContentTokenCount",
 })  # fmt: skip
 
 
@@ -364,13 +368,18 @@ def _counted(usage: Tokens | None) -> Body | None:
     return {name: value for name in usage.__struct_fields__ if (value := getattr(usage, name)) is not None}
 
 
+_EMPTY = (None, "", {}, [])
+
+
 def _said_only(log: Body) -> Body:
     """An envelope's own keys, those that say something, without credentials."""
     kept: Body = {}
     for key, value in without_credentials(log).items():
         if type(value) is dict:
             value = without_credentials(value)
-        if value not in (None, "", {}, []):
+            if all(item in _EMPTY for item in value.values()):
+                continue
+        if value not in _EMPTY:
             kept[key] = value
     return kept
 

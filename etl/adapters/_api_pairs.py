@@ -15,21 +15,15 @@ from etl.conversation import Ignored, Record, Tokens, Unusable
 
 Found = Exchange | Unusable | Ignored
 
-_REQUESTS = ("request", "request_body", "requestBody", "req", "body")
-_RESPONSES = ("response", "response_body", "responseBody", "res")
-_URLS = ("uri", "url", "endpoint", "request_url", "target_url", "request_path", "path")
-_STATUS = ("status", "status_code", "response_status", "statusCode", "http_status")
+# What a pair's keys are called: plainly, and by Helicone, Cloudflare's AI Gateway, Vertex AI and recorders of HTTP.
+_REQUESTS = ("request", "request_body", "requestBody", "RequestBody", "full_request", "req", "body")
+_RESPONSES = ("response", "response_body", "responseBody", "ResponseBody", "full_response", "res")
+_URLS = ("uri", "url", "endpoint", "request_url", "target_url", "request_path", "path", "Endpoint")
+_STATUS = ("status", "status_code", "response_status", "statusCode", "http_status", "StatusCode")
 _STARTS = (
-    "started_at",
-    "start_time",
-    "startTime",
-    "request_created_at",
-    "timestamp",
-    "created_at",
-    "createdAt",
-    "time",
-    "ts",
-)
+    "started_at", "start_time", "startTime", "request_created_at", "timestamp", "logging_time", "created_at",
+    "createdAt", "time", "ts",
+)  # fmt: skip
 _ENDS = ("ended_at", "end_time", "endTime", "completed_at", "response_created_at", "finished_at")
 _SCOPES = ("session_id", "sessionId", "conversation_id", "thread_id", "user_id")
 _COSTS = ("cost", "cost_usd", "total_cost", "response_cost")
@@ -233,7 +227,7 @@ def _pair(records: tuple[Record, ...], value: Body) -> Exchange:
     if made.at is None:
         made.at = _date(obj(rest.get("rawHeaders")))
     made.ended_at = take(_ENDS, str, int, float)
-    made.model, made.provider = take(("model", "model_name"), str), take(("provider",), str)
+    made.model, made.provider = take(("model", "model_name", "Model"), str), take(("provider", "Provider"), str)
     made.scope = take(_SCOPES, str)
     cost = take(_COSTS, int, float)
     made.usage = None if cost is None else Tokens(cost_usd=cost)

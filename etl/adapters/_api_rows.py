@@ -115,7 +115,7 @@ class _Thread:
             return messages
         last = spoken[-1]
         last.id, last.finish_reason, last.model = (
-            last.id or call.response_id or call.call,
+            last.id or call.response_id or call.named(),
             text(answer.get("finish")),
             call.model,
         )

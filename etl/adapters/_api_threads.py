@@ -64,6 +64,10 @@ class Call(msgspec.Struct, gc=False):
         """By time, then by name: the same for the same set of calls."""
         return self.moment is None, self.moment or 0, self.call
 
+    def named(self) -> str | None:
+        """Its name, where that is not only ours."""
+        return None if self.call.startswith("call:") else self.call
+
     def records(self) -> list[Record]:
         """What it was read from."""
         return [event.record for event in self.events]
