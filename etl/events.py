@@ -145,7 +145,7 @@ class EventStore:
     """
 
     def __init__(
-        self, lake: LiveTables, *, memory_limit: str = "1GB", spill: str | None = None, window_days: int = WINDOW_DAYS
+        self, lake: LiveTables, *, memory_limit: str = "700MB", spill: str | None = None, window_days: int = WINDOW_DAYS
     ) -> None:
         self._lake = lake
         self._memory_limit = memory_limit
