@@ -76,7 +76,8 @@ class Batch:
     def close(self) -> None:
         """Removes the folder with whatever is left in it, then the lock."""
         shutil.rmtree(self.folder, ignore_errors=True)
-        self._lock_path.unlink(missing_ok=True)
+        with contextlib.suppress(OSError):  # what cannot be removed is a dead batch to the next sweep
+            self._lock_path.unlink()
         os.close(self._lock_file)
 
 

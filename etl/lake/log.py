@@ -75,20 +75,29 @@ def create_table(place: Place, table: str) -> None:
     folder = str(place.table(table))
     try:
         if not DeltaTable.is_deltatable(folder):
-            DeltaTable.create(
-                folder,
-                Schema.from_arrow(arrow_schema(table)),
-                mode="ignore",
-                partition_by=list(PARTITIONS[table]),
-                name=table,
-                description=f"{table} of a lake made by rollout-etl",
-                configuration={_VERSION_KEY: SCHEMA_VERSION},
-                raise_if_key_not_exists=False,
-            )
+            _create(folder, table)
         if not place.checkpoint_pointer(table).exists():
             DeltaTable(folder).create_checkpoint()
     except (DeltaError, OSError) as error:
         raise lake_error(f"create the lake {place.root}", error) from error
+
+
+def _create(folder: str, table: str) -> None:
+    try:
+        DeltaTable.create(
+            folder,
+            Schema.from_arrow(arrow_schema(table)),
+            mode="ignore",
+            partition_by=list(PARTITIONS[table]),
+            name=table,
+            description=f"{table} of a lake made by rollout-etl",
+            configuration={_VERSION_KEY: SCHEMA_VERSION},
+            raise_if_key_not_exists=False,
+        )
+    except DeltaError:
+        # Another run may have made it in the same moment: `mode="ignore"` does not cover that.
+        if not DeltaTable.is_deltatable(folder):
+            raise
 
 
 def snapshot(place: Place, table: str) -> Snapshot:
@@ -104,11 +113,17 @@ def snapshot(place: Place, table: str) -> Snapshot:
         raise lake_error(f"read the table {table} of {place.root}", error) from error
     files: dict[str, LiveFile] = {}
     keys = PARTITIONS[table]
-    names = ["path", "size_bytes", "num_records", *(f"partition.{key}" for key in keys)]
-    for row in actions.select(names).to_pylist() if actions.num_rows else ():
+    names = {"path", "size_bytes", "num_records", *(f"partition.{key}" for key in keys)}
+    for row in actions.select([name for name in actions.column_names if name in names]).to_pylist():
         path = unquote(row["path"])
         partition = {key: row[f"partition.{key}"] for key in keys}
-        files[path] = LiveFile(str(place.data_file(table, path)), partition, row["size_bytes"], row["num_records"])
+        rows = row.get("num_records")
+        if rows is None:
+            raise LakeError(
+                f"{place.data_file(table, path)} was added by another program, without a row count: "
+                f"take it out of the table {table} again, and read its source with `etl ingest`"
+            )
+        files[path] = LiveFile(str(place.data_file(table, path)), partition, row["size_bytes"], rows)
     return Snapshot(table, delta.version(), files, delta)
 
 

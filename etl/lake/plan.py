@@ -97,6 +97,8 @@ def _key(partition: dict[str, str], keys: Sequence[str]) -> tuple[str, ...]:
 def _plan_partition(files: list[_File], lookup: Lookup, made: Plan) -> None:
     whole = [item for item in files if not item.dropped]
     cut = [item for item in files if 0 < item.dropped < item.file.rows]
+    if not any(item.dropped < item.file.rows if item.live_path is None else item.dropped for item in files):
+        return  # nothing comes and nothing goes: the small files that are there stay as they are
     piled = _piled(whole) if not cut else _carried(whole, cut)
     rewritten = [*cut, *piled]
     if rewritten:

@@ -12,7 +12,7 @@ from etl.errors import ConflictError, LakeError
 from etl.lake import Lake, RowCounts, reading
 from etl.lake.log import CHECKPOINT_EVERY
 from etl.lake.plan import PILE
-from tests.lake.rows import event, put, reject, rollout, rows_of, source_file, stage
+from tests.lake.rows import event, put, redacted, reject, rollout, rows_of, smuggle, source_file, stage
 
 
 @pytest.fixture
@@ -179,6 +179,17 @@ def test_files_that_pile_up_are_merged(lake: Lake) -> None:
 def test_many_staged_files_of_a_partition_become_one(lake: Lake) -> None:
     assert put(lake, *[[rollout(f"r{number}")] for number in range(PILE + 3)]).added == PILE + 3
     assert [file.rows for file in lake.live("rollouts")] == [PILE + 3]
+
+
+def test_a_pile_is_left_alone_while_nothing_changes(lake: Lake) -> None:
+    rows = [rollout(f"r{number}") for number in range(PILE)]
+    for row in rows:
+        table = redacted("rollouts", [row]).table
+        smuggle(lake, "rollouts", table, "source=support/day=2026-03-01", {"source": "support", "day": "2026-03-01"})
+    assert put(lake, rows[:2]) == RowCounts(0, 0, 0, 2)
+    assert lake.version("rollouts") == PILE
+    assert put(lake, [rollout("another")]).added == 1
+    assert [file.rows for file in lake.live("rollouts")] == [PILE + 1]
 
 
 def test_compaction_changes_files_and_no_row(lake: Lake) -> None:

@@ -142,3 +142,9 @@ def test_a_disk_that_cannot_be_written(fault: str) -> None:
     assert said.startswith("cannot ")
     assert ("file grew past" if fault == "full" else "permission denied") in said
     assert "\n" not in said
+
+
+def test_a_file_that_another_program_added(lake: Lake) -> None:
+    add = {"path": "source=support/a.parquet", "partitionValues": {"source": "support"}, "size": 1}
+    rewrite_log(lake, "sources", add=add | {"modificationTime": 0, "dataChange": True})
+    assert "without a row count" in refused(Path(lake.root))

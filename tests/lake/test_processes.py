@@ -30,7 +30,7 @@ def start(module: str, *arguments: str) -> subprocess.Popen[str]:
 
 
 def test_three_writers_of_overlapping_rows_end_in_the_rows_of_one(tmp_path: Path) -> None:
-    names, rounds = ["a", "bb", "ccc"], 3
+    names, rounds = ["a", "bb", "ccc"], 2
     writers = [start("contend", str(tmp_path / "lake"), name, str(rounds)) for name in names]
     for writer in writers:
         assert writer.stdout is not None
@@ -61,7 +61,7 @@ def said(lake: Lake) -> list[tuple[str, int, str]]:
 
 
 def test_runs_that_are_killed_leave_whole_tables_and_nothing_that_stays(tmp_path: Path) -> None:
-    process = start("crashes", str(tmp_path), "6", "4")
+    process = start("crashes", str(tmp_path), "9", "3")
     answer, error = process.communicate(timeout=300)
     assert process.returncode == 0, error
     operations, versions = (int(word) for word in answer.split() if word.isdigit())

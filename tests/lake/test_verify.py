@@ -10,10 +10,8 @@ import pyarrow.parquet as pq
 import pytest
 
 from etl.lake import Lake
-from etl.lake.log import NewFile, commit, snapshot
-from etl.lake.place import Place
 from etl.schema import arrow_schema
-from tests.lake.rows import event, put, redacted, reject, rollout, rows_of, source_file, stage
+from tests.lake.rows import event, put, redacted, reject, rollout, rows_of, smuggle, source_file, stage
 
 
 @pytest.fixture
@@ -40,16 +38,6 @@ def only_file(lake: Lake, table: str = "rollouts") -> Path:
 def replace(path: Path, table: pa.Table) -> None:
     """Writes other rows into a live file, which no commit would do."""
     pq.write_table(table, path)
-
-
-def smuggle(lake: Lake, table: str, rows: pa.Table, folder: str, partition: dict[str, str]) -> None:
-    """Adds a file to the log without any look at its rows."""
-    place = Place(lake.root)
-    path = place.data_file(table, f"{folder}/smuggled.parquet")
-    path.parent.mkdir(parents=True, exist_ok=True)
-    pq.write_table(rows, path)
-    new = NewFile(f"{folder}/smuggled.parquet", partition, rows.num_rows, path.stat().st_size)
-    commit(place, snapshot(place, table), [new], [], info={}, now_ms=0)
 
 
 def test_a_sound_lake_has_no_findings(lake: Lake) -> None:
