@@ -1,0 +1,78 @@
+"""Shared by formats of evaluations and RL rollouts: results without ids, named numbers, lists of messages."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from etl.adapters._chat import chat_messages
+from etl.conversation import Message
+
+
+def pair_in_order(messages: Sequence[Message]) -> None:
+    """Give results without a call id the ids of the calls before them, in order.
+
+    Only where they are as many as the calls of the message that they follow: a result that is missing among several
+    cannot be told from the ones that are there.
+    """
+    position = 0
+    while position < len(messages):
+        calls = messages[position].calls or []
+        position += 1
+        results = []
+        while position < len(messages) and messages[position].role == "tool":
+            results.append(messages[position])
+            position += 1
+        if len(results) == len(calls) > 1 and not any(message.call_id for message in results):
+            for call, message in zip(calls, results, strict=True):
+                message.call_id = call.id
+
+
+def transcript(listed: Any, role: str) -> list[Message] | str:
+    """Messages of a list in OpenAI form, or of a bare text that `role` said; the reason where one is none."""
+    if listed is None:
+        return []
+    if isinstance(listed, str):
+        return [Message(role, listed)]
+    messages: list[Message] = []
+    for item in listed if isinstance(listed, list) else [listed]:
+        read = chat_messages(item)
+        if isinstance(read, str):
+            return read
+        messages += read
+    return messages
+
+
+def numbers(value: Any) -> dict[str, int | float | bool]:
+    """The numbers of an object by name; {} where it is none."""
+    if not isinstance(value, dict):
+        return {}
+    return {name: item for name, item in value.items() if type(item) in (int, float, bool)}
+
+
+def count(value: Any) -> int | None:
+    """A number of tokens: whole and not negative, also where it is logged as a double.
+
+    >>> count(12.0), count(-1), count(True)
+    (12, None, None)
+    """
+    if type(value) is float and value.is_integer():
+        value = int(value)
+    return value if type(value) is int and value >= 0 else None
+
+
+def text(value: Any) -> str | None:
+    """A text that says something, else None."""
+    return value if isinstance(value, str) and value else None
+
+
+def obj(value: Any, key: str) -> dict[str, Any]:
+    """The object under a key, {} where there is none."""
+    found = value.get(key) if isinstance(value, dict) else None
+    return found if isinstance(found, dict) else {}
+
+
+def items(value: Any, key: str) -> list[Any]:
+    """The list under a key, [] where there is none."""
+    found = value.get(key) if isinstance(value, dict) else None
+    return found if isinstance(found, list) else []
