@@ -12,16 +12,20 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 from hashlib import blake2b
+from itertools import chain
 from typing import Any, ClassVar
 
 import msgspec
 
 from etl.adapter import Adapter, FileContext, Sample
 from etl.adapters._otlp_family import DETAILS
+from etl.adapters._otlp_protobuf import layout
+from etl.adapters._otlp_protobuf import records as protobuf_records
 from etl.adapters._otlp_rows import conversations
 from etl.adapters._otlp_shapes import Unit, is_batch, is_span, units
 from etl.adapters._otlp_span import conversation_id, kind_of
 from etl.conversation import Conversation, Fragment, Ignored, Outcome, Record, StoredEvent, Unusable
+from etl.framing import Framed, Limits, frame
 
 _MODEL_EVENTS = ("gen_ai.",)
 
@@ -31,7 +35,7 @@ class Otlp(Adapter):
 
     name = "otlp"
     version = 1
-    about = "OpenTelemetry spans and log records of agents: OTLP JSON, SDK dumps, data frames; GenAI, OpenInference, …"
+    about = "OpenTelemetry spans and logs of agents: OTLP JSON and protobuf, SDK dumps, data frames; GenAI, OpenInference, …"
     spans_files = True
     splits = True
     ignores: ClassVar[dict[str, str]] = {
@@ -41,10 +45,17 @@ class Otlp(Adapter):
         "not_a_model_span": "a span that is no model, agent or tool (HTTP, SQL): it only holds the tree together",
     }
 
+    def records(self, blocks: Iterator[bytes], limits: Limits) -> Iterator[Framed]:
+        """JSON in any layout, or protobuf."""
+        first = next(blocks, b"")
+        how = layout(first)
+        whole = chain([first], blocks)
+        return frame(whole, limits) if how is None else protobuf_records(whole, how, limits)
+
     def score(self, sample: Sample) -> float:
         """Sure of batches and of spans with their trace; the share of the values that are one."""
         if not sample.values:
-            return 0.0
+            return 0.0 if layout(sample.head) is None else 0.95
         found = sum(_claim(value) for value in sample.values)
         return found / len(sample.values)
 
