@@ -35,7 +35,7 @@ class Otlp(Adapter):
 
     name = "otlp"
     version = 1
-    about = "OpenTelemetry spans and logs of agents: OTLP JSON and protobuf, SDK dumps, data frames; GenAI, OpenInference, …"
+    about = "OpenTelemetry spans and logs of agents: OTLP JSON or protobuf, SDK dumps; GenAI, OpenInference, …"
     spans_files = True
     splits = True
     ignores: ClassVar[dict[str, str]] = {
