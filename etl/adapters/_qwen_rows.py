@@ -84,8 +84,8 @@ class _Reading:
         for node in chain.own:
             self._take(node, True)
             self._records += node.records
-        if self._early and self.messages:
-            noted(self.messages[0], "notes", self._early)
+        for note in self._early if self.messages else ():
+            noted(self.messages[0], "notes", note)
 
     def owns_something(self) -> bool:
         """Whether any message is the chain's own."""

@@ -163,8 +163,8 @@ class _Reading:
         self._early: list[Any] = []
         for one in said:
             self._take(one.value)
-        if self._early and self.messages:
-            noted(self.messages[0], "notes", self._early)
+        for note in self._early if self.messages else ():
+            noted(self.messages[0], "notes", note)
 
     def conversation(self, key: str, branch: str, records: list[Record]) -> Conversation:
         """What was read as a conversation."""

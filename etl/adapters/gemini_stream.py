@@ -94,8 +94,8 @@ class _Run:
         if made.status is None and made.error is None:
             made.status = "unknown"
             made.flags = {"incomplete"}
-        if self._early and self._messages:
-            noted(self._messages[0], "notes", self._early)
+        for note in self._early if self._messages else ():
+            noted(self._messages[0], "notes", note)
         if not self._messages:
             made.flags = {"incomplete"}
         return made
