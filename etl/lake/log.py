@@ -93,9 +93,11 @@ def _create(folder: str, table: str) -> None:
             description=f"{table} of a lake made by rollout-etl",
             configuration={_VERSION_KEY: SCHEMA_VERSION},
             raise_if_key_not_exists=False,
+            commit_properties=CommitProperties(max_commit_retries=0),
         )
     except DeltaError:
-        # Another run may have made it in the same moment: `mode="ignore"` does not cover that.
+        # Another run may have made it in the same moment: `mode="ignore"` does not cover that, and with retries the
+        # table would be created a second time on top of the first.
         if not DeltaTable.is_deltatable(folder):
             raise
 

@@ -51,6 +51,8 @@ def test_three_writers_of_overlapping_rows_end_in_the_rows_of_one(tmp_path: Path
     assert len(rows_of(lake, "rejects")) == len(rows_of(lake, "sources")) == 1
     assert lake.verify() == []
     assert lake.sweep() == ([], [])
+    for log in Path(lake.root).glob("*/_delta_log"):
+        assert sum("CREATE TABLE" in path.read_text() for path in log.glob("*.json")) == 1, "made once, by one of them"
     on_disk = sorted(str(path) for path in Path(lake.root, "rollouts").glob("source=*/day=*/*.parquet"))
     assert on_disk == [file.path for file in lake.live("rollouts")]
 
