@@ -1,34 +1,26 @@
 """One call of a model API as the fragment that is stored: what it added, and hashes that say what it continues.
 
-An agent sends its whole history with every call. What is stored of it is each message once per conversation (`said`,
-by its digest), the order in which a call sent them (`path`), and hashes of the conversation so far: before and after
-every turn of the assistant (`states`), at the end of the request (`asked`), after each answer (`outs`). They are made
-of roles, stripped texts, tool names and canonical arguments; system texts, ids and reasoning, which clients change or
-drop, are left out. The key of a conversation is the hash of its opening: all up to the first answer to a user.
+`_api_chain.py` makes the hashes. Fragments without a call in them (bridges) hold together what keys tell apart: the
+further answers of a call, a response id that is named, a request and a response that are records of their own.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from hashlib import blake2b
-from typing import Any, NamedTuple
+from typing import Any
 
 import msgspec
 
 from etl.adapters._api_bodies import Read, read_body
+from etl.adapters._api_chain import Chain, Memory, Said, said, state_number
 from etl.adapters._api_choice import CODECS, NO_CONVERSATION, kind_of, model_in, provider_at
-from etl.adapters._api_form import SYSTEM_ROLES, Answered, Body, Choice, Codec, error_text, obj, packed
+from etl.adapters._api_form import Answered, Body, Choice, Codec, error_text, obj, packed
 from etl.adapters._api_secrets import clean_url, without_credentials
-from etl.conversation import Fragment, Ignored, Message, Outcome, Record, Tokens, Unusable
-from etl.decode import JsonError, decode
+from etl.conversation import Fragment, Ignored, Outcome, Record, Tokens, Unusable
 
 _encode = msgspec.json.Encoder(order="deterministic").encode
 _USAGES = ("usage", "usageMetadata")
-_as_logged = msgspec.json.Encoder().encode
-_MEMO = 20_000
-"""Messages remembered while a file is read."""
-_SHORT = 2_048
-"""Bytes of a message that is remembered as it is; of a longer one its digest is."""
 
 
 class Exchange(msgspec.Struct, gc=False):
@@ -60,127 +52,6 @@ class Exchange(msgspec.Struct, gc=False):
     """False where the envelope left the messages out, or put a placeholder in their place."""
     unit: Any = None
     """The part of the record that the call is, where a record holds many."""
-
-
-class _Said(NamedTuple):
-    """A message with all that is computed of it once."""
-
-    name: int
-    form: Body
-    atoms: bytes
-    role: str
-
-
-class Memory:
-    """What the calls of one file have in common: messages already read, and which conversation has which of them."""
-
-    def __init__(self) -> None:
-        self._read: dict[bytes, list[_Said]] = {}
-        self._sent: dict[str, set[int]] = {}
-
-    def messages(self, codec: Codec, item: Any) -> list[_Said]:
-        """An item of a history, read by its codec, once."""
-        key = _as_logged(item)
-        if len(key) > _SHORT:
-            key = blake2b(key, digest_size=16).digest()
-        key = codec.name.encode() + key
-        found = self._read.get(key)
-        if found is None:
-            if len(self._read) >= _MEMO:
-                self._read.clear()
-            found = self._read[key] = [said(message) for message in codec.message(item)]
-        return found
-
-    def new(self, key: str, messages: Sequence[_Said]) -> dict[str, Body]:
-        """Those that this conversation has not been given yet."""
-        sent = self._sent.setdefault(key, set())
-        found = {}
-        for message in messages:
-            if message.name not in sent:
-                sent.add(message.name)
-                found[str(message.name)] = message.form
-        return found
-
-
-def said(message: Message) -> _Said:
-    """A message with its digest and its part of the chain."""
-    form = packed(message)
-    return _Said(_number(blake2b(_encode(form), digest_size=8)), form, _atoms(message), message.role)
-
-
-def _number(hasher: blake2b) -> int:
-    """63 bits: a number that every JSON reader holds, and that no rule takes for a secret."""
-    return int.from_bytes(hasher.digest()[:8], "big") >> 1
-
-
-def _atoms(message: Message) -> bytes:
-    if message.role in SYSTEM_ROLES:
-        return b""
-    found: list[bytes] = []
-    said_text = message.content.strip()
-    if message.role == "tool":
-        found.append(b"r\x00" + _utf8(said_text))
-    elif said_text:
-        found.append(b"t\x00%s\x00%s" % (_utf8(message.role), _utf8(said_text)))
-    if message.parts and message.role != "assistant":
-        found.append(b"p\x00" + blake2b(_encode(message.parts), digest_size=16).digest())
-    found += [b"c\x00%s\x00%s" % (_utf8(call.name), canonical(call.arguments)) for call in message.calls or ()]
-    return b"".join(atom + b"\x01" for atom in found)
-
-
-def _utf8(value: str) -> bytes:
-    return value.encode("utf-8", "surrogatepass")
-
-
-def canonical(arguments: Any) -> bytes:
-    """Call arguments, however they are spelt, as the same bytes.
-
-    >>> canonical('{"b": 1, "a": 2}') == canonical({"a": 2, "b": 1})
-    True
-    """
-    if type(arguments) is str:
-        try:
-            arguments = decode(_utf8(arguments)).value
-        except JsonError:
-            return _utf8(arguments.strip())
-    return _encode(arguments if arguments is not None else {})
-
-
-class _Chain:
-    """The hash of a conversation as it grows; it depends on what is said, not on how it is cut into messages."""
-
-    def __init__(self) -> None:
-        self._hasher = blake2b(digest_size=16)
-        self.asked = False
-        """Whether a user has spoken."""
-        self.opening: str | None = None
-
-    def add(self, messages: Sequence[_Said]) -> None:
-        for message in messages:
-            self._hasher.update(message.atoms)
-            self.asked = self.asked or message.role == "user"
-
-    def pause(self, spoken: bool, place: int, states: list[tuple[int, int]]) -> None:
-        """Somebody else speaks now: a state, once the assistant has answered a user; `spoken` where it just did."""
-        if spoken and self.asked and self.opening is None:
-            self.opening = self._hasher.hexdigest()
-        if self.opening is not None and (not states or states[-1][1] != self.now()):
-            states.append((place, self.now()))
-
-    def now(self) -> int:
-        return _number(self._hasher)
-
-    def opened(self, messages: Sequence[_Said]) -> str:
-        """The opening with these messages as its answer, where it has none yet."""
-        if self.opening is not None:
-            return self.opening
-        return self.after(messages).hexdigest()
-
-    def after(self, messages: Sequence[_Said]) -> blake2b:
-        hasher = self._hasher.copy()
-        for message in messages:
-            hasher.update(message.atoms)
-        return hasher
 
 
 def outcomes(exchange: Exchange, memory: Memory) -> Iterator[Outcome]:
@@ -247,7 +118,7 @@ class _Call:
         payload = {
             "call": name, "api": self._codec.name, "path": [message.name for message in path],
             "states": states, "said": self._memory.new(key, path), "asked": chain.now(),
-            "outs": [_number(chain.after(messages)) for messages in answers],
+            "outs": [state_number(chain.after(messages)) for messages in answers],
             "answers": [_told(choice) for choice in self._answer.choices], **self._facts(previous),
         }  # fmt: skip
         own = f"{self._codec.name} {self._answer.id}"
@@ -280,11 +151,11 @@ class _Call:
         unit = self._exchange.unit
         return _digest(self._exchange.records[-1].raw if unit is None else _encode(unit))
 
-    def _history(self) -> tuple[list[_Said], list[tuple[int, int]], _Chain]:
+    def _history(self) -> tuple[list[Said], list[tuple[int, int]], Chain]:
         """The messages sent; the states that were passed (place in the path, hash), from the first answer to a user on,
         before and after every turn of the assistant; and the chain at the end.
         """
-        chain, path, states = _Chain(), list[_Said](), list[tuple[int, int]]()
+        chain, path, states = Chain(), list[Said](), list[tuple[int, int]]()
         speaking = False
         for item in self._asked.items:
             messages = self._memory.messages(self._codec, item)
@@ -297,7 +168,7 @@ class _Call:
         chain.pause(speaking, len(path), states)
         return path, states, chain
 
-    def _key(self, chain: _Chain, name: str, answer: Sequence[_Said]) -> str:
+    def _key(self, chain: Chain, name: str, answer: Sequence[Said]) -> str:
         scope = (self._exchange.scope or "", self._asked.user or "")
         if not self._exchange.captured or not (self._asked.items or self._asked.thread):
             return f"call {_digest(_encode((scope, name)))}"

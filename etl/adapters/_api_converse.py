@@ -63,19 +63,31 @@ def message(item: Any) -> list[Message]:
 
 
 def _content(content: Any, role: str) -> list[Message]:
+    """The blocks of a message; what a tool at the provider gave came in the middle of the assistant's turn."""
     made: list[Message] = []
     current, pieces = Message(role), list[tuple[str, bool]]()
     for block in content if type(content) is list else [] if content is None else [content]:
         if type(block) is not dict:
             pieces.append((plain(block), False))
         elif type(block.get("toolResult")) is dict:
+            if role == "assistant" and _says(current, pieces):
+                made.append(_closed(current, pieces))
+                current, pieces = Message(role), []
             made.append(_result(block["toolResult"]))
         else:
             _take(block, current, pieces)
-    current.content = join(pieces) if pieces else ""
-    if pieces or current.calls or current.parts or current.reasoning or not made:
-        made.append(current)
+    if _says(current, pieces) or not made:
+        made.append(_closed(current, pieces))
     return made
+
+
+def _says(message: Message, pieces: list[tuple[str, bool]]) -> bool:
+    return bool(pieces or message.calls or message.parts or message.reasoning)
+
+
+def _closed(message: Message, pieces: list[tuple[str, bool]]) -> Message:
+    message.content = join(pieces) if pieces else ""
+    return message
 
 
 def _take(block: Body, message: Message, pieces: list[tuple[str, bool]]) -> None:

@@ -11,7 +11,7 @@ from collections.abc import Iterator, Sequence
 from typing import Any
 
 from etl.adapters._api_form import PIECE, SYSTEM_ROLES, Body, text, unpacked
-from etl.adapters._api_threads import ANSWER, NOTHING, SENT, Call, Forest, Node, forest
+from etl.adapters._api_threads import ANSWER, NOTHING, SENT, Call, Forest, Node, call_ids, forest
 from etl.conversation import Conversation, Identity, Message, StoredEvent, Tokens
 
 _REFUSED = frozenset({
@@ -94,6 +94,8 @@ class _Thread:
         sent = [unpacked(messages[name]) for name in path[node.start : node.end] if name in messages]
         if sent and node.end == len(path) and sent[-1].at is None:
             sent[-1].at = node.call.at
+        if node.number == 0 and node.parent is not None and node.parent.kind == ANSWER:
+            self._rename(node, sent)
         if node.number or node.parent is None:
             return sent
         known = {message.content for message in before if message.role in SYSTEM_ROLES}
@@ -103,6 +105,24 @@ class _Thread:
         changed = [each.content for each in earlier if each.role in SYSTEM_ROLES and each.content not in known]
         texts += [content for content in changed if content not in texts]
         return sent if node.start else [message for message in sent if message.role not in SYSTEM_ROLES]
+
+    def _rename(self, node: Node, sent: list[Message]) -> None:
+        """Results name their calls as the client does; where the answer has other ids, they get these."""
+        assert node.parent is not None
+        answered = [i for form in node.parent.call.answers[node.parent.choice]["messages"] for i in call_ids(form)]
+        repeated: list[str] = []
+        for name in reversed(node.call.path[: node.start]):
+            form = self._made.messages.get(name, {})
+            if form.get("role") == "user" or len(repeated) >= len(answered):
+                break
+            repeated[:0] = call_ids(form)
+        if len(repeated) != len(answered):
+            return
+        renamed = {old: new for old, new in zip(repeated, answered, strict=True) if old != new}
+        for message in sent:
+            if message.role == "tool" and message.call_id in renamed:
+                message.extra = {**(message.extra or {}), "logged_tool_call_id": message.call_id}
+                message.call_id = renamed[message.call_id]
 
     def _said(self, node: Node, own: Body | None) -> list[Message]:
         """The answer of a call, with what is known of it."""

@@ -100,6 +100,11 @@ class Node(msgspec.Struct, gc=False, eq=False):
         return self.kind == NOTHING, -latest, -self.depth, self.call.order(), self.number
 
 
+def call_ids(form: Body) -> list[str]:
+    """Ids of the tool calls in a stored message, in order."""
+    return [name for call in form.get("calls") or () if (name := call.get("id"))]
+
+
 class Forest(msgspec.Struct, gc=False):
     """All trees of a family, every node after its parent; and every message that any call sent."""
 
@@ -109,6 +114,26 @@ class Forest(msgspec.Struct, gc=False):
     """State → where it was passed."""
     last: dict[str, Node] = msgspec.field(default_factory=dict)
     """Id of a response → the (first) answer in it."""
+
+    def ids(self, call: Call, place: int) -> set[str]:
+        """Ids of the tool calls in the first messages that a call sent."""
+        return {name for number in call.path[:place] for name in call_ids(self.messages.get(number, {}))}
+
+    def alike(self, nodes: list[Node], call: Call, place: int) -> tuple[list[Node], bool]:
+        """Of places where the same was said, those whose tool calls have the ids that a call's history has, where there
+        are such; and whether there are. An id that its client put a prefix on is the same.
+        """
+        sent = self.ids(call, place)
+        ranked: dict[int, list[Node]] = {}
+        for node in nodes:
+            known = self.ids(node.call, node.end if node.kind == SENT else len(node.call.path))
+            if node.kind == ANSWER:
+                known |= {name for form in node.call.answers[node.choice]["messages"] for name in call_ids(form)}
+            other = known - sent
+            found = 0 if not other else 1 if all(any(name in given for given in sent) for name in other) else 2
+            ranked.setdefault(found, []).append(node)
+        least = min(ranked)
+        return ranked[least], least < 2
 
     def speaks(self, node: Node) -> bool:
         """Whether the assistant has a turn in it: an answer, or one that no logged call gave."""
@@ -187,8 +212,9 @@ def _place(call: Call, calls: dict[str, Call], made: Forest) -> tuple[Node | Non
     for place, state in reversed(call.states):
         nodes = [node for node in made.places.get(state, ()) if _not_later(node.call, call)]
         if nodes:
-            call.unsure = len(nodes) > 1
-            return max(nodes, key=lambda node: node.call.order()), place
+            best, same = made.alike(nodes, call, place)
+            call.unsure = len(best) > 1 or not same
+            return max(best, key=lambda node: node.call.order()), place
     if call.previous is not None:
         call.unsure = call.previous not in made.last
         if not call.unsure:
@@ -214,7 +240,9 @@ def _free(call: Call, made: Forest) -> tuple[Node, int] | None:
             if node.kind == ANSWER and not node.children and _not_later(node.call, call)
         ]
         if nodes:
-            return min(nodes, key=lambda node: node.call.order()), place
+            best, same = made.alike(nodes, call, place)
+            call.unsure = not same
+            return min(best, key=lambda node: node.call.order()), place
     return None
 
 

@@ -11,7 +11,8 @@ from collections.abc import Iterable, Iterator, Sequence
 from typing import ClassVar
 
 from etl.adapter import Adapter, FileContext, Sample
-from etl.adapters._api_calls import Memory, outcomes
+from etl.adapters._api_calls import outcomes
+from etl.adapters._api_chain import Memory
 from etl.adapters._api_choice import NO_CONVERSATION
 from etl.adapters._api_pairs import exchanges, looks
 from etl.adapters._api_rows import conversations

@@ -6,7 +6,8 @@ from collections.abc import Iterable, Iterator, Sequence
 from typing import Any, ClassVar
 
 from etl.adapter import Adapter, FileContext, Sample
-from etl.adapters._api_calls import Exchange, Memory, outcomes
+from etl.adapters._api_calls import Exchange, outcomes
+from etl.adapters._api_chain import Memory
 from etl.adapters._api_choice import NO_CONVERSATION
 from etl.adapters._api_form import Body, count, error_text, obj, text, total, without
 from etl.adapters._api_rows import conversations

@@ -15,7 +15,8 @@ import yaml
 
 from etl.adapter import Adapter, FileContext, Sample
 from etl.adapters._api_bodies import read_body
-from etl.adapters._api_calls import Memory, outcomes
+from etl.adapters._api_calls import outcomes
+from etl.adapters._api_chain import Memory
 from etl.adapters._api_choice import NO_CONVERSATION, kind_of
 from etl.adapters._api_pairs import http_exchange
 from etl.adapters._api_rows import conversations

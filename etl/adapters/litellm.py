@@ -10,7 +10,8 @@ from collections.abc import Iterable, Iterator, Sequence
 from typing import Any, ClassVar
 
 from etl.adapter import Adapter, FileContext, Sample
-from etl.adapters._api_calls import Exchange, Memory, outcomes
+from etl.adapters._api_calls import Exchange, outcomes
+from etl.adapters._api_chain import Memory
 from etl.adapters._api_choice import NO_CONVERSATION, kind_of
 from etl.adapters._api_form import Body, arr, count, obj, text, without
 from etl.adapters._api_rows import conversations

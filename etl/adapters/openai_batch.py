@@ -12,7 +12,8 @@ from typing import Any, ClassVar
 import msgspec
 
 from etl.adapter import Adapter, FileContext, Sample
-from etl.adapters._api_calls import Exchange, Memory, outcomes
+from etl.adapters._api_calls import Exchange, outcomes
+from etl.adapters._api_chain import Memory
 from etl.adapters._api_choice import NO_CONVERSATION, kind_of
 from etl.adapters._api_form import Body, error_text, obj, text, without
 from etl.adapters._api_rows import conversations

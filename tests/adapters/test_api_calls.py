@@ -217,3 +217,23 @@ def test_only_calls_are_claimed() -> None:
         {"prompt": "a", "response": "b"},
     ):
         assert API.score(Sample("/a", b"", [value])) < 0.3
+
+
+def test_ids_tell_equal_words_apart_and_results_follow_their_calls() -> None:
+    def run(name: str, call_id: str, at: int) -> list[dict[str, Any]]:
+        history = [ASK, called(call_id, place="shelf"), say("tool", "a key", tool_call_id=call_id)]
+        return [
+            chat(f"{name}1", [ASK], called(call_id, place="shelf"), at=at),
+            chat(f"{name}2", history, THERE, at=at + 9),
+        ]
+
+    found = rows(events([*run("x", "cx", 0), *run("y", "cy", 1), *run("z", "cz", 2)]))
+    assert [[info["id"] for info in row["message_info"] if info["id"]] for row in found] == [
+        ["x1", "x2"], ["y1", "y2"], ["z1", "z2"],
+    ]  # fmt: skip
+    assert all(row["flags"] == [] for row in found)
+    (renamed,) = rows(events([run("x", "cx", 0)[0], run("y", "other", 5)[1]]))
+    assert [(step["call_id"], step["result_index"]) for step in renamed["steps"]] == [("cx", 2)]
+    assert renamed["flags"] == ["ambiguous_parent"]
+    (prefixed,) = rows(events([run("x", "cx", 0)[0], run("y", "x1:cx", 5)[1]]))
+    assert (prefixed["flags"], prefixed["steps"][0]["status"]) == ([], "ok")
