@@ -41,7 +41,7 @@ _CODES = tuple(
     (f"\\u00{code}".encode(), b"     " + bytes.fromhex(code))
     for code in ("26", "3c", "3C", "3d", "3D", "3e", "3E", "27", "22")
 )
-UNCLEAR = r" u00[2-7][0-9a-fA-F]| u[0-9a-fA-F]{4}[A-Za-z0-9]"
+UNCLEAR = r" u00[0-7][0-9a-fA-F]| u[0-9a-fA-F]{4}[A-Za-z0-9]"
 """Escapes (in a padded column) that may hide something: ASCII written as a code, a code that what follows may touch."""
 
 

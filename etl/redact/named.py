@@ -74,7 +74,7 @@ _NAMES = (
 )
 SUSPECT = "|".join(
     (
-        rf"""(?i:{_NAMES})(?:[ "'`\]]*[ \t\n]*[:=!,>]| is | was )""",
+        rf"""(?i:{_NAMES})(?:[\x00- "'`\]\x7f]*[:=!,>]| is | was )""",
         rf"--[A-Za-z-]*(?i:{_NAMES}) ",
         "(?i:authorization|bearer |cookie)|(?i:basic) +[A-Za-z0-9+/]{8}|curl",
     )

@@ -94,6 +94,8 @@ _PRIVATE_KEY = re.compile(r"-----BEGIN [A-Z0-9 ]{0,40}PRIVATE KEY(?: BLOCK)?----
 _PRIVATE_KEY_END = re.compile(r"-----END [A-Z0-9 ]{0,40}PRIVATE KEY(?: BLOCK)?-----")
 _KEY_LINES = re.compile(r"[\sA-Za-z0-9+/=:,-]{0,16384}")
 _KEY_BODY = re.compile(r"[A-Za-z0-9+/=]{16}")
+_STRUCTURE = ",:[]{}"
+"""What follows a quote where a JSON literal has just ended: a piece that begins so is between literals, not in one."""
 _BETWEEN_QUOTES = re.compile(r"""[^"']+""")
 
 SUSPECT = "|".join(
@@ -186,7 +188,7 @@ def _private_keys(view: View) -> Iterator[Span]:
             yield view.span(place, close.end(), "private_key", 3)
             continue
         for piece in _BETWEEN_QUOTES.finditer(text, begin, end):
-            body = piece.group().rstrip()
-            if _KEY_BODY.search(body):
-                start = piece.start() + len(body) - len(body.lstrip())
-                yield view.span(start, piece.start() + len(body), "private_key", 3)
+            body = piece.group().strip()
+            if _KEY_BODY.search(body) and body[0] not in _STRUCTURE:
+                start = text.index(body, piece.start())
+                yield view.span(start, start + len(body), "private_key", 3)
