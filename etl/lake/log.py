@@ -3,7 +3,8 @@
 Only these calls of `deltalake` are used; its own writers, MERGE and optimize are not: they write another Arrow layout
 (string_view, snappy), and their retries let two writers of one new id both win. What 1.6.6 checks was tried:
 `create_write_transaction` with `max_commit_retries=0` fails when the next version exists, but it accepts a remove of a
-file that is not live and an add of one that is not there. So `commit` checks both itself.
+file that is not live and an add of one that is not there. So `commit` checks both itself. The library writes a version
+only where there is none: by a hard link in a folder, by a conditional put in an object store.
 """
 
 from __future__ import annotations
