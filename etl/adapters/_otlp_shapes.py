@@ -94,11 +94,13 @@ def is_span(value: Any) -> bool:
     context = value.get("context", value.get("spanContext"))
     if isinstance(context, dict) and ("trace_id" in context or "traceId" in context):
         return True
-    named = first(value, _TRACE) is not None and first(value, _ID) is not None
-    if named and (
-        first(value, _START) is not None or isinstance(value.get("attributes", value.get("tags")), (list, dict))
-    ):
-        return True
+    described = isinstance(value.get("attributes", value.get("tags")), (list, dict))
+    if first(value, _TRACE) is not None:
+        # An `id` beside a trace id is a run or an observation of other tools, unless it has attributes.
+        if first(value, _ID[:4]) is not None and (described or first(value, _START) is not None):
+            return True
+        if described and first(value, _ID) is not None:
+            return True
     attributes = value.get("attributes")
     return isinstance(attributes, list) and bool(attributes) and all(_is_key_value(pair) for pair in attributes)
 

@@ -145,6 +145,22 @@ def test_a_span_says_the_same_in_every_shape(shape: str) -> None:
     assert instant(row.ended_at).micros == START // 1000 + 2_500_000
 
 
+def test_records_of_other_tracing_tools_are_left_to_their_adapters() -> None:
+    run = {"id": "r1", "trace_id": "t1", "name": "chain", "run_type": "llm", "start_time": ISO[0], "inputs": {}}
+    observation = {
+        "id": "o1",
+        "traceId": "t1",
+        "name": "chat",
+        "type": "GENERATION",
+        "startTime": ISO[0],
+        "input": "[]",
+    }
+    mlflow = {"name": "chat", "trace_id": "t1", "span_id": "s1", "attributes": {"mlflow.spanType": '"LLM"'}}
+    message = {"role": "user", "content": "Hi", "name": "a", "id": "m1"}
+    for value in (run, observation, mlflow, message, {"data": {"spans": [mlflow]}}, {"messages": [message]}):
+        assert Otlp().score(Sample("/logs/a.json", b"", [value])) == 0
+
+
 def test_values_of_every_kind_come_out_plain() -> None:
     attributes = {"text": "a", "count": 2**53 + 1, "share": 0.5, "on": True, "list": ["a", 1], "tree": {"b": {"c": []}}}
     listed = [*pairs(attributes), {"key": "raw", "value": {"bytesValue": "AAE="}}, {"key": "none", "value": {}}]
