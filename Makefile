@@ -16,7 +16,7 @@ demo: $(ENV)  ## Read the sample logs into ./lake, and ask it three questions
 	@echo && echo "The command etl lies in .venv/bin; put it on your path with: . .venv/bin/activate"
 
 test: $(ENV)  ## Every quick test
-	@$(BIN)/python -m pytest
+	@$(BIN)/python -m pytest -n auto --dist worksteal
 
 check: format lint types drift test  ## What CI runs: format, lint, types, drift of what is derived, tests
 
@@ -39,7 +39,7 @@ derive: $(ENV)  ## Write anew what follows from the code: schemas/ and the table
 lowest:  ## Every quick test on the oldest dependencies that pyproject.toml allows (needs uv)
 	uv venv --quiet --clear --no-project --python 3.11 .venv-lowest
 	uv pip install --quiet --python .venv-lowest/bin/python --resolution lowest-direct --group dev --editable .
-	.venv-lowest/bin/python -m pytest
+	.venv-lowest/bin/python -m pytest -n auto --dist worksteal
 
 golden: $(ENV)  ## Write the golden rows anew: read the diff before committing it
 	@$(BIN)/python -m tests.golden
