@@ -142,7 +142,7 @@ class Pairing:
         if message.cancelled:
             step.status, step.error = "cancelled", message.content[:ERROR_TEXT]
         elif message.failed:
-            step.status, step.error = "error", message.content[:ERROR_TEXT]
+            step.status, step.error = "error", (message.error or message.content)[:ERROR_TEXT]
             step.condition = message.condition or "error"
         else:
             step.status = "ok"

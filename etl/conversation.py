@@ -76,6 +76,8 @@ class Message(msgspec.Struct, gc=False):
     """On a tool message: the step's `condition`, where the format declares one."""
     duration_ms: float | None = None
     """On a tool message: how long the call took."""
+    error: str | None = None
+    """On a failed tool message: what the log says went wrong, where that is not the content."""
 
 
 class Tokens(msgspec.Struct, gc=False):

@@ -22,6 +22,7 @@ from typing import IO, NamedTuple, Protocol
 import zstandard
 
 from etl.errors import SourceError
+from etl.zipped import opened
 
 BLOCK = 1 << 20
 """Bytes read at a time."""
@@ -110,7 +111,7 @@ def blocks(path: Path, member: str | None = None, digest: Digest | None = None) 
             if digest is not None:
                 for _ in _raw(file, digest):
                     pass
-        with zipfile.ZipFile(path) as archive, archive.open(member) as inner:
+        with zipfile.ZipFile(path) as archive, opened(archive, member) as inner:
             yield from _transcoded(_decompressed(_raw(inner, None), f"{path}!{member}"))
     except NotImplementedError as error:
         raise SourceError(f"{path}!{member}: {error}; unpack the archive and give the folder") from None

@@ -47,6 +47,10 @@ _OTHERS = frozenset(
 """Top-level keys of richer formats that hold messages too: their own adapters read them."""
 
 
+_SCORED = (frozenset({"completion", "reward"}), frozenset({"epoch", "target"}))
+"""Keys that make a record an attempt which an evaluation scored (verifiers, Inspect): not a plain chat."""
+
+
 class OpenAIMessages(Adapter):
     """Conversations as lists of `{role, content, tool_calls, …}`."""
 
@@ -85,8 +89,8 @@ def _score(value: Any) -> float:
     listed = _listed(value)
     if listed is None or not listed or not all(_is_message(item) for item in listed[:8]):
         return 0.0
-    if "completion" in value and "reward" in value:
-        return 0.2  # a scored rollout of `verifiers`
+    if any(keys <= value.keys() for keys in _SCORED):
+        return 0.2
     if isinstance(value.get("response"), dict) or "call_type" in value or value.get("type") in ("request", "response"):
         return 0.0  # one call of a model API: it repeats a conversation, it is none
     return 0.4 if _OTHERS & value.keys() else 0.8

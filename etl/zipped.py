@@ -1,0 +1,79 @@
+"""Members of ZIP archives as files, Zstandard (method 93) included, which `zipfile` reads from Python 3.14 on only."""
+
+from __future__ import annotations
+
+import io
+import struct
+import zipfile
+import zlib
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import IO, cast
+
+import zstandard
+
+ZSTANDARD = 93
+_ENCRYPTED = 0x1
+_LOCAL_HEADER = struct.Struct("<4s22xHH")
+"""Signature, lengths of name and extra field of the header before a member's data."""
+
+
+@contextmanager
+def opened(archive: zipfile.ZipFile, member: str) -> Iterator[IO[bytes]]:
+    """The member for reading. BadZipFile where it is broken, RuntimeError where it is encrypted."""
+    info = archive.getinfo(member)
+    if info.compress_type != ZSTANDARD:
+        with archive.open(info) as plain:
+            yield plain
+        return
+    if info.flag_bits & _ENCRYPTED:
+        raise RuntimeError(f"{member} is encrypted")
+    held = archive.fp
+    if held is None:
+        raise zipfile.BadZipFile("the archive is closed")
+    held.seek(info.header_offset)
+    header = held.read(_LOCAL_HEADER.size)
+    if len(header) < _LOCAL_HEADER.size or not header.startswith(b"PK\x03\x04"):
+        raise zipfile.BadZipFile(f"bad header of {member}")
+    _, name, extra = _LOCAL_HEADER.unpack(header)
+    held.seek(name + extra, io.SEEK_CUR)
+    yield cast(IO[bytes], _Zstandard(held, info))
+
+
+class _Zstandard(io.RawIOBase):
+    """The content of a member, its checksum compared at the end."""
+
+    def __init__(self, held: IO[bytes], info: zipfile.ZipInfo) -> None:
+        self._held = held
+        self._left = info.compress_size
+        self._info = info
+        self._checksum = 0
+        self._stream = zstandard.ZstdDecompressor().stream_reader(
+            cast(IO[bytes], _Bounded(self)), read_across_frames=True
+        )
+
+    def take(self, size: int) -> bytes:
+        """Compressed bytes, never beyond the member."""
+        data = self._held.read(min(size, self._left) if size >= 0 else self._left)
+        self._left -= len(data)
+        return data
+
+    def read(self, size: int = -1) -> bytes:
+        try:
+            data = self._stream.read(size)
+        except zstandard.ZstdError as error:
+            raise zipfile.BadZipFile(f"{self._info.filename}: {error}") from None
+        self._checksum = zlib.crc32(data, self._checksum)
+        if not data and self._checksum != self._info.CRC:
+            raise zipfile.BadZipFile(f"bad checksum of {self._info.filename}")
+        return data
+
+
+class _Bounded(io.RawIOBase):
+    """What the decompressor reads from."""
+
+    def __init__(self, member: _Zstandard) -> None:
+        self._member = member
+
+    def read(self, size: int = -1) -> bytes:
+        return self._member.take(size)
