@@ -85,7 +85,7 @@ def credential(name: str) -> Credential | None:
     if not words:
         return None
     last, before = words[-1], words[:-1]
-    if last.endswith(_PASSWORDS) or (last in ("pass", "pw") and before) or last.endswith("pwd"):
+    if last.endswith(_PASSWORDS) or (last == "pass" and before) or last == "pw" or last.endswith("pwd"):
         return Credential("password", True)
     if last in ("word", "phrase") and before and before[-1] == "pass":
         return Credential("password", True)

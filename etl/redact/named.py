@@ -1,4 +1,4 @@
-"""Credentials by name: `"API_TOKEN": "…"`, `password=…`, `--token …`, `Authorization: Bearer …`, wherever they stand.
+"""Credentials by name: `"API_TOKEN": "…"`, `password=…`, `--token …`, wherever they stand.
 
 Names and values meet in many ways: JSON keys (and JSON in JSON), assignments in every language, environment files,
 connection strings, command lines, headers as pairs or objects, XML elements, plain sentences. `_LINK` knows these;
@@ -7,24 +7,24 @@ what a name promises and what a value must look like is `etl/redact/credentials.
 
 from __future__ import annotations
 
-import base64
-import binascii
 import re
 import string
 from collections.abc import Iterator
 
-from etl.redact.credentials import Credential, Place, credential, is_value, looks_random, plausible
+from etl.redact.credentials import Credential, Place, credential, plausible
 from etl.redact.escapes import View, literal_end, literal_text
 from etl.redact.spans import LABEL, Span
 
-_STEMS = ("pass", "pwd", "secret", "token", "credential", "key")
+_STEMS = ("pass", "pwd", "pw", "secret", "token", "credential", "key")
 _NOUN = re.compile(
-    r"(?i)(?:passw(?:or)?d|passphrase|passcode|(?<=[_.-])pass|pwd|secret|token|credentials?|key)"
+    r"(?i)(?:passw(?:or)?d|passphrase|passcode|(?<=[_.-])pass|pwd|(?<![a-z])pw(?![a-z])|secret|token|credentials?|key)"
     r"(?:[_-]?(?:[0-9]{1,2}|prod|production|dev|test|staging|live|local|default|value|string))?"
 )
 _LINK = re.compile(
     r"""(?:
-      (?P<pair>["'`]\s{0,12},\s{0,12}["'`]value["'`]\s{0,3}:\s{0,3}(?:\{\s{0,12}["'`]string_?value["'`]\s{0,3}:\s{0,3})?)
+      (?P<pair>["'`]\s{0,12},\s{0,12}["'`]value["'`]\s{0,3}:\s{0,3}(?:\{\s{0,12}["'`]string_?value["'`]\s{0,3}:\s{0,3})?
+        | ["'`]\s{1,12}value=)
+    | (?P<line>["']?[ \t]{0,3}\n[ \t]{0,40}value:[ \t]{1,3})
     | (?P<close>["'`]?\]?)
       (?:[ \t]{0,2}:[ \t]{0,2}[A-Za-z_][\w.\[\]| ]{0,30}?(?=[ \t]=))?
       (?: [ \t]{0,3}(?P<sign>:=|=>|[!=]==?|=|:)[ \t]{0,3}
@@ -38,9 +38,10 @@ _LINK = re.compile(
     (?:[bfru]{0,2}(?P<open>["'`]))?""",
     re.VERBOSE | re.IGNORECASE,
 )
+_COMMAND = re.compile(r"(?:#[ \t]*define|\bENV|\bsetx|\b[Ss]et(?:[ \t]+-g?x)?)[ \t]+\Z")
+"""What makes a name and a value of two neighbouring words."""
 _NAME_CHARACTERS = string.ascii_letters + string.digits + "_.:$-"
 _LONGEST_NAME = 64
-_QUOTES = ('"', "'", "`")
 _BARE = re.compile(r"""[^\s"'`,;&|<>(){}\[\]\\]{4,4096}""")
 _PARTNERS = (
     *("host", "hostaddr", "server", "dbname", "database", "data source", "initial catalog", "user id", "uid", "user"),
@@ -48,23 +49,6 @@ _PARTNERS = (
 )
 """What stands beside a password in a connection string."""
 _CONNECTION = re.compile(rf"(?i)\b(?:{'|'.join(_PARTNERS)}) ?= ?[^\s,()=]+(?:[ ;&\"']|\Z)")
-
-_HEADER = re.compile(
-    r"""authorization(?:["'`]\]?)?
-    (?: [ \t]{0,3}(?:[:=]|=>)\s{0,12}
-      | \s{0,12},\s{0,12}(?:["'`]value["'`]\s{0,3}:\s{0,3}(?:\{\s{0,12}["'`]string_?value["'`]\s{0,3}:\s{0,3})?)? )
-    (?:\[\s{0,12}|-[ ])?[bfru]{0,2}["'`]?
-    (?P<scheme>(?:bearer|basic|token|apikey|api-key|key)[ ]{1,3})?
-    (?!AWS4-HMAC)(?P<value>[A-Za-z0-9+/=_.~:-]{8,2048})""",
-    re.VERBOSE | re.IGNORECASE,
-)
-_BEARER = re.compile(r"(?i)bearer[ ]{1,3}(?P<value>[A-Za-z0-9+/=_.~-]{16,})")
-_BASIC = re.compile(r"(?i)basic[ ]{1,3}(?P<value>[A-Za-z0-9+/]{8,}={0,2})")
-_COOKIE = re.compile(r"""(?i)cookie["'`]?[ \t]{0,3}[:=]\s{0,12}(?:\[\s{0,12}|-[ ])?["'`]?(?P<value>[^\n"'`]{8,4096})""")
-_COOKIE_VALUE = re.compile(r"=([^;,\s]{16,})")
-_LOGIN = re.compile(
-    r"""curl\b[^\n]{0,400}?[ ](?:-u|--user|--proxy-user)[ =]?["']?[^\s:"']{1,64}:(?P<value>[^\s"']{4,128})"""
-)
 
 _NAMES = (
     r"(?:passw(?:or)?d|passphrase|passcode|[_.-]pass|pwd|secret|token|credentials?|"
@@ -75,8 +59,8 @@ _NAMES = (
 SUSPECT = "|".join(
     (
         rf"""(?i:{_NAMES})(?:[\x00- "'`\]\x7f]*[:=!,>]| is | was )""",
-        rf"--[A-Za-z-]*(?i:{_NAMES}) ",
-        "(?i:authorization|bearer |cookie)|(?i:basic) +[A-Za-z0-9+/]{8}|curl",
+        rf"""(?i:{_NAMES})[\x00- "'`\x7f]*value[:=]|(?i:(?:^|[^a-z])pw)["']?[ \t]*[:=]""",
+        rf"(?:--|#[ \t]*define[ \t]|ENV[ \t]|[Ss]etx?[ \t])[A-Za-z_ \t-]*(?i:{_NAMES})[ \t]",
     )
 )
 """What a string must match (in RE2, on its padded form) before `spans` can find something."""
@@ -84,16 +68,6 @@ SUSPECT = "|".join(
 
 def spans(view: View) -> Iterator[Span]:
     """Values that are secret because of the name they go by."""
-    yield from _assignments(view)
-    yield from _headers(view)
-    yield from _cookies(view)
-    for place in view.places("curl"):
-        login = _LOGIN.match(view.text, place)
-        if login and is_value(login["value"], "password"):
-            yield view.span(*login.span("value"), "password", 3)
-
-
-def _assignments(view: View) -> Iterator[Span]:
     text = view.text
     for stem in _STEMS:
         for place in view.places(stem):
@@ -103,9 +77,15 @@ def _assignments(view: View) -> Iterator[Span]:
                 continue
             before = text[max(0, place - _LONGEST_NAME) : place]
             start = place - len(before) + len(before.rstrip(_NAME_CHARACTERS))
+            if start == place and text[place - 1 : place] == " ":
+                start -= 1 + len(before[:-1]) - len(before[:-1].rstrip(string.ascii_letters))
             name = text[start : noun.end()]
             promise = credential(name)
             if promise is None:
+                continue
+            if link["gap"] and not name.startswith("--") and not _COMMAND.search(text, max(0, start - 20), start):
+                continue
+            if link["line"] and not text[max(0, start - 20) : start].rstrip("\"'").endswith("name: "):
                 continue
             if link["open"]:
                 span = _quoted_value(view, link, name, promise)
@@ -117,7 +97,7 @@ def _assignments(view: View) -> Iterator[Span]:
 
 def _quoted_value(view: View, link: re.Match[str], name: str, promise: Credential) -> Span | None:
     """The whole literal that opens where the link ends, at whatever depth of escapes."""
-    if link["element"] or (link["gap"] and not name.startswith("--")):
+    if link["element"]:
         return None
     if link["next"]:
         promise = promise._replace(strong=False)
@@ -138,7 +118,7 @@ def _bare_value(view: View, link: re.Match[str], start: int, name: str, promise:
     """The run of characters after `name=`, `name: `, `--name `, `name is ` or `<name>`."""
     text = view.text
     flag = name.startswith("--")
-    if link["pair"] or link["next"] or link["list"] or link["close"] or (link["gap"] and not flag):
+    if link["pair"] or link["next"] or link["list"] or link["close"]:
         return None
     found = _BARE.match(text, link.end())
     if not found or text[found.end() : found.end() + 1] in ("(", "[", "{"):
@@ -151,10 +131,8 @@ def _bare_value(view: View, link: re.Match[str], start: int, name: str, promise:
         place = "quoted"
     elif flag and not value.isupper() and not value.startswith("-"):
         place = "flag"
-    elif link.group() == "=" and (
-        text[start - 1 : start] in _QUOTES
-        or name.isupper()
-        or _CONNECTION.search(text, max(0, start - 200), found.start() + 200)
+    elif (name.isupper() and (link["gap"] or link["line"] or link.group() == "=")) or (
+        link.group() == "=" and _in_text(text, start, found.start())
     ):
         place = "environment"
     if not plausible(value, name.strip("-._$:"), promise, place):
@@ -162,48 +140,12 @@ def _bare_value(view: View, link: re.Match[str], start: int, name: str, promise:
     return view.span(found.start(), found.start() + len(value), promise.rule)
 
 
-def _in_connection_string(text: str) -> bool:
-    lower = text.lower()
+def _in_text(text: str, start: int, value: int) -> bool:
+    """True for `name=` right after a quote or beside the other parts of a connection string: no argument of a call."""
+    if text[start - 1 : start] in ('"', "'", "`"):
+        return True
+    near = text[max(0, start - 200) : value + 200]
+    lower = near.lower()
     return any(f"{partner}=" in lower or f"{partner} =" in lower for partner in _PARTNERS) and bool(
-        _CONNECTION.search(text)
+        _CONNECTION.search(near)
     )
-
-
-def _headers(view: View) -> Iterator[Span]:
-    done = 0
-    for place in view.places("authorization"):
-        match = _HEADER.match(view.text, place) if place >= done else None
-        if not match:
-            continue
-        done = match.end()
-        value = match["value"].rstrip(".:")
-        named = bool(match["scheme"]) and plausible(value, "token", Credential("token", True), "quoted")
-        if named or looks_random(value):
-            yield view.span(match.start("value"), match.start("value") + len(value), "authorization", 3)
-    for scheme, form, holds in (("bearer ", _BEARER, looks_random), ("basic ", _BASIC, _is_login)):
-        for place in view.places(scheme):
-            match = form.match(view.text, place)
-            if match and holds(match["value"].rstrip(".")):
-                yield view.span(*match.span("value"), "authorization", 3)
-
-
-def _is_login(value: str) -> bool:
-    """True for the base64 of `user:password`."""
-    try:
-        decoded = base64.b64decode(value, validate=True)
-    except (binascii.Error, ValueError):
-        return False
-    return b":" in decoded[1:] and decoded.isascii() and decoded.decode("ascii").isprintable()
-
-
-def _cookies(view: View) -> Iterator[Span]:
-    done = 0
-    for place in view.places("cookie"):
-        match = _COOKIE.match(view.text, place) if place >= done else None
-        if not match:
-            continue
-        done = match.end()
-        for value in _COOKIE_VALUE.finditer(match["value"]):
-            if looks_random(value[1]):
-                start = match.start("value") + value.start(1)
-                yield view.span(start, start + len(value[1]), "cookie")

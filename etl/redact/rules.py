@@ -1,8 +1,9 @@
 """The few rules of our own: what conversation logs hold and a rule set for source code does not look for.
 
-Credentials by name (`etl/redact/named.py`), passwords and signatures in URLs, private keys however they are quoted,
-and keys of well-known services in any length, because what people type into a chat is cut, shortened and made up.
-Each rule works on a `View`, starts from literals that are cheap to find, and offers spans of the raw text.
+Credentials by name (`etl/redact/named.py`) and on the wire (`etl/redact/headers.py`), passwords and signatures in
+URLs, private keys however they are quoted, and keys of well-known services in any length, because what people type
+into a chat is cut, shortened and made up. Each rule works on a `View`, starts from literals that are cheap to find,
+and offers spans of the raw text.
 """
 
 from __future__ import annotations
@@ -12,7 +13,7 @@ import re
 from collections.abc import Iterator
 from typing import NamedTuple
 
-from etl.redact import named
+from etl.redact import headers, named
 from etl.redact.credentials import is_value, looks_random
 from etl.redact.escapes import View
 from etl.redact.spans import Span
@@ -67,6 +68,7 @@ _SERVICES = (
     Service("groq_key", "gsk_", r"[A-Za-z0-9]{20,}"),
     Service("xai_key", "xai-", r"[A-Za-z0-9]{20,}"),
     Service("langsmith_key", "lsv2_", r"(?:pt|sk)_[A-Za-z0-9_]{20,}"),
+    Service("tavily_key", "tvly-", r"[A-Za-z0-9-]{16,}"),
     Service("nvidia_key", "nvapi-", r"[A-Za-z0-9_-]{20,}"),
     Service("perplexity_key", "pplx-", r"[A-Za-z0-9]{20,}"),
 )
@@ -101,6 +103,7 @@ _BETWEEN_QUOTES = re.compile(r"""[^"']+""")
 SUSPECT = "|".join(
     (
         named.SUSPECT,
+        headers.SUSPECT,
         r": */ */[^\n]*@|(?i:sig|signature|key)=|PRIVATE KEY|eyJ[A-Za-z0-9_-]+\.eyJ",
         *(re.escape(service.prefix) + service.sign for service in _SERVICES),
     )
@@ -111,6 +114,7 @@ SUSPECT = "|".join(
 def spans(view: View) -> Iterator[Span]:
     """What the rules of our own find in a view, in places of the raw text."""
     yield from named.spans(view)
+    yield from headers.spans(view)
     yield from _services(view)
     yield from _logins_in_urls(view)
     yield from _signatures(view)
