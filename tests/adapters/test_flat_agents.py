@@ -1,0 +1,72 @@
+"""Logs of agents that tell everything as flat lines: Droid, Grok CLI and Antigravity."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.cases.reading import agrees, read_in, told
+from tests.lakes import rows, said
+
+
+def _row(lake: Path) -> dict[str, Any]:
+    (row,) = rows(lake)
+    return row
+
+
+def test_a_droid_stream_ends_in_words_that_only_the_end_tells(samples: Path, lake: Path) -> None:
+    read_in(lake, samples / "droid" / "pump.jsonl")
+    agrees(
+        told(_row(lake)),
+        {
+            "prompt": "Start the pump.",
+            "final_text": "The pump has no fuel.",
+            "steps": [("Execute", {"command": "pump start", "riskLevel": "low"}, "pump: no fuel", "error")],
+        },
+    )
+    assert _row(lake)["usage"]["input_tokens"] == 100
+
+
+def test_a_droid_reminder_is_not_the_prompt(samples: Path, lake: Path) -> None:
+    read_in(lake, samples / "droid" / "dyke.jsonl")
+    row = _row(lake)
+    assert row["prompt"] == "Where does the dyke leak?"
+    assert [step["status"] for step in row["steps"]] == ["ok", "error", "missing"]
+    assert "compacted" in row["flags"]
+
+
+def test_a_grok_history_keeps_its_name_as_it_grows(samples: Path, tmp_path: Path, lake: Path) -> None:
+    lines = (samples / "grok_cli" / "tide.jsonl").read_bytes().splitlines(keepends=True)
+    path, once = tmp_path / "chat_history.jsonl", tmp_path / "once"
+    for end in (5, 8, len(lines)):
+        path.write_bytes(b"".join(lines[:end]))
+        read_in(lake, path)
+    read_in(once, path)
+    assert said(lake) == said(once)
+    row = _row(lake)
+    assert (row["prompt"], row["n_turns"]) == ("When is high tide?", 2)
+    assert [step["actor"] for step in row["steps"]] == ["agent", "agent", "server", "agent"]
+
+
+def test_antigravity_results_answer_calls_in_order(samples: Path, lake: Path) -> None:
+    read_in(lake, samples / "antigravity")
+    row = _row(lake)
+    assert (row["prompt"], row["n_turns"]) == ("Which kite is torn?", 2)
+    assert [(step["tool"], step["status"]) for step in row["steps"]] == [
+        ("list_dir", "ok"),
+        ("run_command", "error"),
+        ("run_command", "missing"),
+    ]
+    assert {"orphan_result", "truncated_source", "compacted"} < set(row["flags"])
+
+
+@pytest.mark.parametrize("name", ["droid", "grok_cli", "antigravity", "kimi_cli"])
+def test_a_copy_under_another_name_changes_nothing(name: str, samples: Path, tmp_path: Path, lake: Path) -> None:
+    read_in(lake, samples / name)
+    before = said(lake)
+    for path in sorted((samples / name).glob("*.jsonl")):
+        (tmp_path / f"copy-of-{path.name}").write_bytes(path.read_bytes())
+    read_in(lake, tmp_path)
+    assert said(lake) == before
