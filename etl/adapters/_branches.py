@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import NamedTuple
 
 
@@ -70,6 +71,33 @@ class Tree(NamedTuple):
                     found.append(node)
                 stack += fresh[::-1]
         return found
+
+    def end(self, turn: int) -> str:
+        """Where the first (0) or last (-1) child of the first or last child ends, from the first or last root."""
+        roots = [node for node, parent in self.above.items() if parent is None or parent not in self.above]
+        at = roots[turn] if roots else next(iter(self.above))
+        seen = {at}
+        while fresh := [child for child in self.below[at] if child not in seen]:
+            at = fresh[turn]
+            seen.add(at)
+        return at
+
+    def attempt(self, way: Branch, answers: Callable[[str], bool]) -> tuple[str, int] | None:
+        """Where answers to one prompt part on a way, and which of them it takes: of the first way the first such
+        place, of others the one where they left. `answers` tells whether the model speaks at a node.
+        """
+        last = len(way.nodes) - 1
+        places = range(last) if way.parent is None else range(max(way.own - 1, 0), min(way.own, last))
+        for index in places:
+            siblings = [node for node in self.below[way.nodes[index]] if answers(node)]
+            if len(siblings) > 1 and way.nodes[index + 1] in siblings:
+                return way.nodes[index], siblings.index(way.nodes[index + 1])
+        return None
+
+
+def name_of(ways: list[Branch], number: int) -> str:
+    """What a way is called: the first node of its own, and nothing for the first way."""
+    return ways[number].nodes[ways[number].own] if number else ""
 
 
 def branches(tree: Tree, end: str) -> list[Branch]:

@@ -10,8 +10,9 @@ from etl.conversation import Message, ToolCall
 
 ROLES = frozenset({"system", "user", "assistant", "tool"})
 _TEXTS = ("text", "result", "content", "user_profile", "user_instructions", "model_set_context")
-_HELD = frozenset({"id", "author", "create_time", "content"})
+_HELD = frozenset({"id", "author", "create_time", "content", "reasoning_nodes"})
 _ALL = "all"
+_BEFORE = "reasoning_nodes"
 
 
 def role_of(node: dict[str, Any]) -> str | None:
@@ -88,12 +89,12 @@ class Path:
 
 
 def _joined(thought: Message, answer: Message) -> Message:
-    """An answer with the reasoning before it, whose own keys are kept under `reasoning`."""
+    """An answer with the reasoning before it, whose own keys are kept under `reasoning_nodes`."""
     answer.reasoning = "\n\n".join(text for text in (thought.reasoning, answer.reasoning) if text) or None
     answer.parts = [*(thought.parts or ()), *(answer.parts or ())] or None
     told = dict(thought.extra or {})
-    before = [*told.pop("reasoning", ()), {"id": thought.id, "at": thought.at, **told}]
-    answer.extra = {**(answer.extra or {}), "reasoning": before}
+    before = told.pop(_BEFORE, [])
+    answer.extra = {**(answer.extra or {}), _BEFORE: [*before, {"id": thought.id, "at": thought.at, **told}]}
     return answer
 
 

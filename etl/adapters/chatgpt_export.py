@@ -14,7 +14,7 @@ import msgspec
 
 from etl.adapter import Adapter, FileContext, Sample
 from etl.adapters._blocks import identifier
-from etl.adapters._branches import Branch, Tree, branches
+from etl.adapters._branches import Branch, Tree, branches, name_of
 from etl.adapters._chatgpt import Path, role_of
 from etl.adapters._claude_lines import is_global
 from etl.conversation import Conversation, Identity, Outcome, Record, Unusable
@@ -93,7 +93,7 @@ class _Reading:
             return
         current = identifier(self.value.get("current_node"))
         chosen = current if current in self.nodes else None
-        ways = branches(self.tree, chosen if chosen is not None else self._last())
+        ways = branches(self.tree, chosen if chosen is not None else self.tree.end(-1))
         made: list[Conversation] = []
         for number, way in enumerate(ways):
             read = self._row(ways, number, way)
@@ -108,16 +108,6 @@ class _Reading:
         if chosen is None and len(ways) > 1:
             made[0].flags = {*(made[0].flags or ()), "ambiguous_parent"}
         yield from made
-
-    def _last(self) -> str:
-        """Where the last child of the last child ends, from the root."""
-        roots = [name for name, parent in self.tree.above.items() if parent is None or parent not in self.nodes]
-        at = roots[-1] if roots else next(iter(self.nodes))
-        seen = {at}
-        while below := [child for child in self.tree.below[at] if child not in seen]:
-            at = below[-1]
-            seen.add(at)
-        return at
 
     def _row(self, ways: list[Branch], number: int, way: Branch) -> Conversation | str | None:
         path = Path()
@@ -135,14 +125,14 @@ class _Reading:
             flags.add("interrupted")
         last = next((message for message in reversed(path.messages) if message.role == "assistant"), None)
         told = any(message.model for message in path.messages)
-        group = self._group(way, number)
+        group = self.tree.attempt(way, self._answers)
         return Conversation(
             path.messages,
             (self.record,),
             native_id=self.key,
             conversation_id=self.id,
-            branch=self._name(ways, number),
-            parent=None if way.parent is None else Identity(self.key, branch=self._name(ways, way.parent)),
+            branch=name_of(ways, number),
+            parent=None if way.parent is None else Identity(self.key, branch=name_of(ways, way.parent)),
             group=None if group is None else f"{self.key}:{group[0]}",
             sample_index=None if group is None else group[1],
             status="aborted" if path.interrupted else None,
@@ -152,23 +142,6 @@ class _Reading:
             flags=flags or None,
             extra=self._extra(path, number),
         )
-
-    @staticmethod
-    def _name(ways: list[Branch], number: int) -> str:
-        """The branch by the first node of its own; the current way has no name."""
-        return ways[number].nodes[ways[number].own] if number else ""
-
-    def _group(self, way: Branch, number: int) -> tuple[str, int] | None:
-        """Where answers to one prompt part on this way, and which of them it takes: of the current way the first such
-        place, of others the one where they left.
-        """
-        start = way.own - 1 if number else 0
-        for index in range(max(start, 0), len(way.nodes) - 1 if number == 0 else min(way.own, len(way.nodes) - 1)):
-            siblings = self.tree.below[way.nodes[index]]
-            answers = [name for name in siblings if self._answers(name)]
-            if len(answers) > 1 and way.nodes[index + 1] in answers:
-                return way.nodes[index], answers.index(way.nodes[index + 1])
-        return None
 
     def _answers(self, name: str) -> bool:
         """Whether the model speaks at this node, or at the next one that has a message."""

@@ -74,3 +74,33 @@ def test_a_later_export_replaces_the_row_and_keeps_its_name(tmp_path: Path) -> N
     assert (report["rows"]["added"], report["rows"]["replaced"]) == (0, 1)
     read_in(tmp_path / "lake", before)
     assert "Thanks." in _texts(next(row for row in rows(tmp_path / "lake") if "abandoned" not in row["flags"]))
+
+
+def test_an_answer_of_claude_ai_is_read_from_its_blocks(tmp_path: Path) -> None:
+    read_in(tmp_path / "lake", REPO / "sample_logs" / "claude_ai_export" / "conversations.json")
+    found = {row["conversation_id"][-3:]: row for row in rows(tmp_path / "lake")}
+    answer = found["100"]["messages"][1]
+    assert (answer["reasoning_content"], answer["content"]) == (
+        "Bed 3 is two metres.",
+        "Thirty centimetres, so six plants.",
+    )
+    assert "text" not in json.loads(found["100"]["message_info"][1]["extra"])
+    assert [message["role"] for message in found["300"]["messages"]] == ["user", "assistant", "tool", "assistant"]
+    assert [(step["tool"], step["status"]) for step in found["300"]["steps"]] == [
+        ("web_search", "ok"),
+        ("artifacts", "missing"),
+    ]
+    assert "not shown" in json.loads(found["300"]["message_info"][1]["extra"])["text"]
+
+
+def test_ways_of_a_claude_ai_conversation(tmp_path: Path) -> None:
+    read_in(tmp_path / "lake", REPO / "sample_logs" / "claude_ai_export" / "branches.json")
+    ways = {row["messages"][-1]["content"]: row for row in rows(tmp_path / "lake")}
+    assert sorted(ways) == ["Anothr.", "Bracken.", "Polypody."]
+    assert {end: (row["sample_index"], "abandoned" in row["flags"]) for end, row in ways.items()} == {
+        "Polypody.": (1, False),
+        "Bracken.": (0, True),
+        "Anothr.": (None, True),
+    }
+    assert ways["Bracken."]["group_id"] == ways["Polypody."]["group_id"]
+    assert ways["Anothr."]["parent_id"] == ways["Polypody."]["rollout_id"]
