@@ -99,6 +99,8 @@ class _Call:
         self._asked = codec.asked(obj(request.value))
         self._answer = _answer(codec, response)
         self._sent = obj(request.value)
+        if obj(obj(response.value).get("error")):
+            self._answer.rest["error"] = response.value["error"]
         self.flags = set(exchange.flags)
         if not response.whole or (response.events is not None and not self._answer.done):
             self.flags.add("truncated_source")

@@ -194,7 +194,14 @@ def _joined(events: Sequence[Any]) -> Body:
     for place, partial in inputs.items():
         obj(blocks[place].setdefault("toolUse", {}))["input"] = _parsed(partial)
     if blocks:
-        body["output"] = {"message": {"role": "assistant", "content": [blocks[place] for place in sorted(blocks)]}}
+        content: list[Body] = []
+        for place in sorted(blocks):
+            # Nova counts a block for every piece of one text.
+            if content and set(content[-1]) == set(blocks[place]) == {"text"}:
+                content[-1]["text"] += blocks[place]["text"]
+            else:
+                content.append(blocks[place])
+        body["output"] = {"message": {"role": "assistant", "content": content}}
     if "stopReason" not in body:
         body["unfinished"] = True
     failed = next((value for key, value in body.items() if key.endswith("Exception")), None)
