@@ -156,9 +156,10 @@ def _refuse(sample: Sample, scores: dict[str, float]) -> None:
         raise Skipped(f"{sample.uri}: {kind}; no adapter reads it")
     if len(sample.values) == 1 and not sample.array and not _speaks(sample.values[0]):
         raise Skipped(f"{sample.uri}: a single JSON object without messages (settings, metadata or metrics)")
-    best = ", ".join(f"{name} {score:.2f}" for name, score in sorted(scores.items(), key=lambda item: -item[1])[:3])
+    claims = [f"{name} {score:.2f}" for name, score in sorted(scores.items(), key=lambda item: -item[1])[:3] if score]
+    nearest = f"nearest: {', '.join(claims)}" if claims else "no adapter scores it above 0"
     raise DetectionError(
-        f"{sample.uri}: no known conversation format (best: {best}); name one with --format, see `etl formats`"
+        f"{sample.uri}: no known conversation format ({nearest}); name one with --format, see `etl formats`"
     )
 
 
