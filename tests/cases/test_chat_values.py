@@ -198,26 +198,55 @@ def test_the_host_changes_nothing(zone: str, samples: Path, tmp_path: Path) -> N
     assert said(tmp_path / "there") == said(tmp_path / "here")
 
 
-def test_a_file_of_no_known_format_is_named_and_the_rest_is_read(given: Given, lake: Path, tmp_path: Path) -> None:
-    crm = given(Ours("crm.jsonl", ('{"type": "user", "id": 7, "name": "row"}', '{"type": "assistant", "id": 8}')))
-    turns = given(Ours("turns.jsonl", ('{"role": "user", "content": "hi"}', '{"role": "assistant", "content": "ho"}')))
-    _foreign(lake, {"crm.jsonl": crm, "turns.jsonl": turns}, failing=["crm.jsonl"])
+def _exec_stream(command: str, output: str, said: str, usage: tuple[int, int, int]) -> Ours:
+    """What `codex exec` prints: items started and completed, but not what was asked."""
+    started = {"id": "item_1", "type": "command_execution", "command": command, "status": "in_progress"}
+    done = {**started, "aggregated_output": output, "exit_code": 0, "status": "completed"}
+    names = ("input_tokens", "cached_input_tokens", "output_tokens")
+    events = [
+        {"type": "thread.started", "thread_id": "0199bbbb-0000-7000-8000-000000000002"},
+        {"type": "turn.started"},
+        {"type": "item.started", "item": {**started, "aggregated_output": "", "exit_code": None}},
+        {"type": "item.completed", "item": done},
+        {"type": "item.completed", "item": {"id": "item_2", "type": "agent_message", "text": said}},
+        {"type": "turn.completed", "usage": dict(zip(names, usage, strict=True))},
+    ]
+    return Ours("exec.jsonl", tuple(map(json.dumps, events)))
 
 
-def test_the_foreign_files_of_b24(given: Given, lake: Path) -> None:
-    folder = given(Shared("B24"))
-    _foreign(lake, {path.name: path for path in folder.iterdir()}, failing=["crm-dump.jsonl", "exec-stream.jsonl"])
+CRM = Ours("crm.jsonl", ('{"type": "user", "id": 7, "name": "row"}', '{"type": "assistant", "id": 8, "name": "title"}'))
+TURNS = Ours("turns.jsonl", ('{"role": "user", "content": "hi"}', '{"role": "assistant", "content": "ho"}'))
 
 
-def _foreign(lake: Path, paths: dict[str, Path], failing: list[str]) -> None:
-    report = ingest(paths.values(), lake=lake, now=NOW, strict=True)
-    assert sorted(Path(result.uri).name for result in report.failed()) == failing
-    assert {Path(row["uri"]).name for row in rows(lake, "sources")} == set(paths)
-    for row in rows(lake, "sources"):
-        if Path(row["uri"]).name in failing:
-            assert "no known conversation format" in row["error"]
-    (turns,) = rows(lake)
-    assert [message["role"] for message in turns["messages"]] == ["user", "assistant"]
+@pytest.mark.parametrize(
+    ("logs", "final", "tokens"),
+    [
+        (
+            (Shared("B24/crm-dump.jsonl"), Shared("B24/plain-openai.jsonl"), Shared("B24/exec-stream.jsonl")),
+            "One file.",
+            (500, 100, 20),
+        ),
+        ((CRM, TURNS, _exec_stream("bash -lc 'ls'", "b.py\n", "Just one.", (700, 300, 9))), "Just one.", (700, 300, 9)),
+    ],
+    ids=["B24", "ours"],
+)
+def test_no_grammar_takes_what_is_not_its_own(
+    logs: tuple[Shared | Ours, ...], final: str, tokens: tuple[int, int, int], given: Given, lake: Path
+) -> None:
+    crm, turns, stream = (given(log) for log in logs)
+    report = ingest([crm, turns, stream], lake=lake, now=NOW, strict=True)
+    assert [result.uri for result in report.failed()] == [str(crm)]
+    sources = {Path(row["uri"]).name: row for row in rows(lake, "sources")}
+    assert set(sources) == {crm.name, turns.name, stream.name}
+    assert "no known conversation format" in sources[crm.name]["error"]
+    found = {Path(row["source_uri"]).name: row for row in rows(lake)}
+    assert set(found) == {turns.name, stream.name}
+    assert [message["role"] for message in found[turns.name]["messages"]] == ["user", "assistant"]
+    row = found[stream.name]
+    usage = row["usage"]
+    assert (usage["input_tokens"], usage["cached_tokens"], usage["output_tokens"]) == tokens
+    assert (row["prompt"], row["final_text"], row["n_steps"]) == (None, final, 1)
+    assert "content_not_captured" in row["flags"]
 
 
 def test_a_record_of_forty_megabytes(given: Given, lake: Path, tmp_path: Path) -> None:

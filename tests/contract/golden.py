@@ -26,8 +26,7 @@ def golden_path(sample: SampleLog) -> Path:
 
 
 def account(sample: SampleLog, lake: Path) -> dict[str, Any]:
-    """The file, its rows and its rejects as a lake has them."""
-    ingest([sample.path], lake=lake, now=NOW, strict=True)
+    """The file, its rows and its rejects as the lake has them that the sample was read into."""
     return {
         "file": [_shown(row, sample) for row in rows(lake, "sources")],
         "rows": [_shown(row, sample) for row in sorted(rows(lake), key=_place)],
@@ -38,7 +37,9 @@ def account(sample: SampleLog, lake: Path) -> dict[str, Any]:
 def write(sample: SampleLog) -> None:
     """Write the golden of a sample."""
     with tempfile.TemporaryDirectory() as folder:
-        text = _text(account(sample, Path(folder, "lake")))
+        lake = Path(folder, "lake")
+        ingest([sample.path], lake=lake, now=NOW, strict=True)
+        text = _text(account(sample, lake))
     path = golden_path(sample)
     path.parent.mkdir(parents=True, exist_ok=True)
     path.write_text(text, encoding="utf-8")

@@ -69,7 +69,8 @@ def stored(rows: Sequence[Row]) -> list[dict[str, Any]]:
     """Rows through Arrow."""
     table = rollouts_table(rows, "b_contract", 0)
     table.validate(full=True)
-    return table.to_pylist()
+    found: list[dict[str, Any]] = table.to_pylist()
+    return found
 
 
 def sample_logs() -> list[SampleLog]:

@@ -7,27 +7,23 @@ import json
 from collections.abc import Iterator
 from typing import Any, NamedTuple
 
-from etl.adapter import Adapter
-from etl.conversation import Record
+from etl.adapter import Adapter, FileContext
+from etl.conversation import Conversation, Fragment
 from tests.contract.harness import read, sample_logs
 
 KINDS: dict[str, bytes] = {
     "null": b"null",
     "number": b"-1.5",
-    "text": b'"unexpected"',
+    "text": b'"a\\u0000b"',
     "huge": b'"' + b"x" * 50_000 + b'"',
     "empty_text": b'""',
     "empty_list": b"[]",
-    "list": b'[null, 1, "a", [2], {"k": true}]',
-    "object": b'{"type": [1], "content": {"text": 7}, "id": {}}',
+    "object": b'{"type": [1], "content": {"text": 7}, "id": {}, "id": {"b": 2, "b": [null, true]}}',
     "deep": b'{"a":[' * 100 + b"1" + b"]}" * 100,
     "lone_surrogate": b'"half \\ud83d of one"',
-    "nul": b'"a\\u0000b"',
     "nan": b"NaN",
     "infinity": b"-Infinity",
     "beyond_int64": b"1180591620717411303424",
-    "beyond_double": b"1e400",
-    "duplicate_keys": b'{"a": 1, "a": {"b": 2, "b": 3}}',
 }
 """Name of the junk → its JSON, or what passes for JSON."""
 
@@ -64,12 +60,28 @@ def fields(adapter: Adapter) -> dict[str, list[Field]]:
 def values(name: str) -> list[Any]:
     """The decoded records of a sample."""
     sample = next(sample for sample in sample_logs() if sample.name == name)
-    return [record.value for record in records(sample.data(), sample.adapter)]
+    return [record.value for record in read(sample.data(), sample.adapter).records]
 
 
-def records(data: bytes, adapter: Adapter) -> list[Record]:
-    """The records in some bytes."""
-    return read(data, adapter).records
+@functools.cache
+def _companions(name: str) -> list[list[int]]:
+    """For each record of a sample, the records that it makes conversations with, itself among them."""
+    sample = next(sample for sample in sample_logs() if sample.name == name)
+    records = read(sample.data(), sample.adapter).records
+    places = {(record.line, record.offset): number for number, record in enumerate(records)}
+    groups: dict[Any, set[int]] = {}
+    for outcome in sample.adapter.parse(iter(records), FileContext("/logs/file.json")):
+        if isinstance(outcome, Conversation):
+            groups[id(outcome), "conversation"] = {places.get((r.line, r.offset), -1) for r in outcome.records}
+        elif isinstance(outcome, Fragment):
+            place = places.get((outcome.record.line, outcome.record.offset), -1)
+            groups.setdefault((outcome.key, "fragments"), set()).add(place)
+    if any(-1 in group for group in groups.values()):
+        return [list(range(len(records)))] * len(records)
+    return [
+        sorted({number}.union(*(group for group in groups.values() if number in group)))
+        for number in range(len(records))
+    ]
 
 
 def _walk(value: Any, path: str = "", keys: tuple[str | int, ...] = ()) -> Iterator[tuple[str, tuple[str | int, ...]]]:
@@ -82,10 +94,14 @@ def _walk(value: Any, path: str = "", keys: tuple[str | int, ...] = ()) -> Itera
             yield from _walk(item, f"{path}[]", (*keys, index))
 
 
-def spoiled(all_values: list[Any], field: Field) -> dict[str, bytes]:
-    """The records as JSON Lines, once for each kind of junk in the place of the field, and once without the field."""
-    lines = [json.dumps(value, ensure_ascii=False).encode() for value in all_values]
-    before, after = lines[: field.record], lines[field.record + 1 :]
+def spoiled(name: str, field: Field) -> dict[str, bytes]:
+    """A record of a sample with its companions as JSON Lines: for each kind of junk in the place of the field, and
+    without the field.
+    """
+    all_values, together = values(name), _companions(name)[field.record]
+    lines = {number: json.dumps(all_values[number], ensure_ascii=False).encode() for number in together}
+    before = [line for number, line in lines.items() if number < field.record]
+    after = [line for number, line in lines.items() if number > field.record]
     marked = json.dumps(_with(all_values[field.record], field.keys), ensure_ascii=False).encode()
     spoiled_lines = {kind: marked.replace(_HERE_AS_JSON, junk) for kind, junk in KINDS.items()}
     if field.keys:

