@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 from etl.adapters._chat import chat_messages
 from etl.conversation import Message
@@ -76,3 +76,46 @@ def items(value: Any, key: str) -> list[Any]:
     """The list under a key, [] where there is none."""
     found = value.get(key) if isinstance(value, dict) else None
     return found if isinstance(found, list) else []
+
+
+class Sampled(NamedTuple):
+    """Tokens of one model response: what it was given, what it gave, and the log probabilities of that."""
+
+    prompt: Any
+    completion: Any
+    logprobs: Any = None
+
+
+class TokenSequence(NamedTuple):
+    """One token sequence of a whole conversation; the mask is 1 where the model sampled."""
+
+    token_ids: list[int]
+    loss_mask: list[int]
+    logprobs: list[float] | None
+
+
+def one_sequence(responses: Sequence[Sampled]) -> TokenSequence | None:
+    """The tokens of all responses as one sequence, where each was given all that came before it; None where they are
+    not all logged, or a later prompt rewrote an earlier one.
+    """
+    ids: list[int] = []
+    mask: list[int] = []
+    logprobs: list[float] | None = []
+    for response in responses:
+        prompt, completion = response.prompt, response.completion
+        if not (_tokens(prompt) and _tokens(completion)) or prompt[: len(ids)] != ids:
+            return None
+        given = len(prompt) - len(ids)
+        ids += prompt[len(ids) :] + completion
+        mask += [0] * given + [1] * len(completion)
+        said = response.logprobs
+        whole = isinstance(said, list) and len(said) == len(completion)
+        if logprobs is not None and whole and all(type(item) in (int, float) for item in said):
+            logprobs += [0.0] * given + [float(item) for item in said]
+        else:
+            logprobs = None
+    return TokenSequence(ids, mask, logprobs) if ids else None
+
+
+def _tokens(value: Any) -> bool:
+    return isinstance(value, list) and all(type(item) is int and 0 <= item < 1 << 31 for item in value)
