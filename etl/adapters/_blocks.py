@@ -150,6 +150,8 @@ class _Reading:
         kind = block.get("type")
         if not isinstance(kind, str):
             kind = "text" if kind is None and isinstance(block.get("text"), str) else ""
+        if isinstance(block.get("value"), str):
+            block = _valued(block, kind)
         if kind in _TEXT:
             self._text(block)
         elif kind in _REASONING:
@@ -217,6 +219,24 @@ class _Reading:
             self.results or None,
             self.rest or None,
         )
+
+
+def _valued(block: dict[str, Any], kind: str) -> dict[str, Any]:
+    """A block that says all it says under `value` (training sets): a text, or a call as JSON text, by its usual keys.
+
+    >>> _valued({"type": "text", "value": "Hi"}, "text")
+    {'type': 'text', 'text': 'Hi'}
+    """
+    rest = {key: item for key, item in block.items() if key != "value"}
+    if kind in _TEXT or kind in _REASONING:
+        return block if "text" in block else {**rest, "text": block["value"]}
+    if kind in _CALLS and not any(key in block for key in (*_NAMES, "function")):
+        try:
+            said = msgspec.json.decode(block["value"])
+        except (ValueError, RecursionError):
+            return block
+        return {**said, **rest} if isinstance(said, dict) else block
+    return block
 
 
 def call(block: dict[str, Any]) -> ToolCall | None:

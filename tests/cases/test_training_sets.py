@@ -55,3 +55,65 @@ def test_ours(tmp_path: Path) -> None:
 
 def _reasons(lake: Path) -> list[Any]:
     return sorted(reject["reason"] for reject in rows(lake, "rejects"))
+
+
+_PREFERENCE = REPO / "sample_logs" / "preference_pairs"
+
+
+def _sides(lake: Path) -> dict[str, dict[int | None, dict[str, Any]]]:
+    """Rows by prompt, then by side."""
+    found: dict[str, dict[int | None, dict[str, Any]]] = {}
+    for row in rows(lake):
+        found.setdefault(row["prompt"], {})[row["sample_index"]] = row
+    return found
+
+
+def test_both_sides_are_attempts_at_one_task(tmp_path: Path) -> None:
+    read_in(tmp_path / "lake", _PREFERENCE / "pairs.jsonl")
+    found = _sides(tmp_path / "lake")
+    assert [found["Name a fern."][side]["final_text"] for side in (0, 1)] == ["Bracken.", "Moss."]
+    assert [found["Name a fern."][side]["reward"] for side in (0, 1)] == [8.5, 2.0]
+    assert [found["Name a fern."][side]["model"] for side in (0, 1)] == ["demo-a", "demo-b"]
+    for sides in found.values():
+        assert len({row["task_id"] for row in sides.values()}) == 1
+        assert len({row["group_id"] for row in sides.values()}) == 1
+        for side, row in sides.items():
+            assert row["judgments"][0]["label"] == ("rejected" if side == 1 else "chosen")
+    assert found["Leeks?"][0]["final_text"] == "In March."
+    assert found["Only one?"][None]["group_id"] is None
+    assert found["Hello"][0]["prompt_len"] == 3
+    same = [row for row in rows(tmp_path / "lake") if row["prompt"] == "Translate to Welsh: thyme."]
+    assert (len(same), len({row["group_id"] for row in same}), len({row["task_id"] for row in same})) == (4, 2, 1)
+
+
+def test_transcripts_in_one_text(tmp_path: Path) -> None:
+    read_in(tmp_path / "lake", _PREFERENCE / "transcripts.jsonl")
+    found = _sides(tmp_path / "lake")
+    sides = next(sides for prompt, sides in found.items() if prompt.startswith("My key"))
+    assert [row["role"] for row in sides[0]["messages"]] == ["user", "assistant", "user", "assistant"]
+    assert [info["inherited"] for info in sides[1]["message_info"]] == [False, True, False, False]
+    assert (sides[0]["prompt_len"], sides[1]["final_text"]) == (3, "Because.")
+    assert found["Thanks"][1]["final_text"] == ""
+
+
+def test_labels_and_battles(tmp_path: Path) -> None:
+    read_in(tmp_path / "lake", _PREFERENCE / "labels.jsonl", _PREFERENCE / "battles.json")
+    judged = sorted(
+        (row["prompt"], row["judgments"][0]["value"], row["judgments"][0]["label"]) for row in rows(tmp_path / "lake")
+    )
+    assert judged == [
+        ("Is ivy a fern?", 0.0, "undesirable"),
+        ("Is moss a fern?", 1.0, "desirable"),
+        ("Name a tree.", 0.0, "model_a"),
+        ("Name a tree.", 0.5, "tie (bothbad)"),
+        ("Name a tree.", 0.5, "tie (bothbad)"),
+        ("Name a tree.", 1.0, "model_a"),
+    ]
+
+
+def test_instructions(tmp_path: Path) -> None:
+    read_in(tmp_path / "lake", REPO / "sample_logs" / "alpaca" / "rows.json")
+    found = {row["prompt"]: row for row in rows(tmp_path / "lake")}
+    assert found["Translate to Welsh.\nthyme"]["final_text"] == "teim"
+    later = found["What do I sow in March?"]
+    assert (later["prompt_len"], later["final_text"], later["messages"][0]["role"]) == (4, "Leeks.", "system")

@@ -1,0 +1,82 @@
+"""Alpaca training sets: `{instruction, input, output}`, one answer to one instruction; also prompt and completion.
+
+An `input` is put under the instruction on a line of its own; where it begins is in `message_info.extra`. Earlier turns
+stand in `history` as pairs of question and answer, which are the context of the answer and no attempt of their own.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from typing import Any
+
+from etl.adapter import Adapter, FileContext, Sample
+from etl.adapters._preference import Unreadable, side
+from etl.adapters._training import row
+from etl.conversation import Message, Outcome, Record, Unusable
+
+_PAIRS = (("instruction", "output"), ("instruction", "response"), ("prompt", "completion"), ("prompt", "response"))
+_RICHER = frozenset({"reward", "label", "chosen", "rejected", "kto_tag", "messages", "task", "info", "usage"})
+"""Keys of scored or labelled rows, whose own adapters read them."""
+
+
+class Alpaca(Adapter):
+    """One instruction, one answer."""
+
+    name = "alpaca"
+    version = 1
+    about = "Alpaca training sets: {instruction, input, output} a line or an array; also prompt and completion texts"
+
+    def score(self, sample: Sample) -> float:
+        """Sure of instruction and output; unsure of prompt and completion, which other logs have too."""
+        if not sample.values:
+            return 0.0
+        return sum(map(_score, sample.objects())) / len(sample.values)
+
+    def parse(self, records: Iterable[Record], file: FileContext) -> Iterator[Outcome]:
+        """One conversation a record."""
+        for record in records:
+            yield _outcome(record)
+
+
+def _keys(value: dict[str, Any]) -> tuple[str, str] | None:
+    """The keys of the instruction and of its answer."""
+    return next((pair for pair in _PAIRS if all(isinstance(value.get(key), str) for key in pair)), None)
+
+
+def _score(value: dict[str, Any]) -> float:
+    keys = _keys(value)
+    if keys is None or _RICHER & value.keys():
+        return 0.0
+    return 0.9 if keys[0] == "instruction" else 0.5
+
+
+def _outcome(record: Record) -> Outcome:
+    value = record.value
+    if not isinstance(value, dict):
+        return Unusable(record, "not_an_object", "a record is a JSON object with an instruction and an output")
+    keys = _keys(value)
+    if keys is None:
+        return Unusable(record, "no_messages", "no instruction with an answer: both must be texts")
+    asked = {key: item for key, item in value.items() if key in (*keys, "input")}
+    try:
+        found = side(asked, keys[1])
+    except Unreadable as reason:
+        return Unusable(record, "bad_message", str(reason))
+    held = found.held
+    earlier = _history(value.get("history"))
+    if earlier is not None:
+        held = held | {"history"}
+    rest = {key: item for key, item in value.items() if key not in held and item is not None}
+    return row(record, rest, [*(earlier or ()), *found.messages], found.unread)
+
+
+def _history(value: Any) -> list[Message] | None:
+    """Earlier questions and answers; None where there are none, or where they are no pairs of texts."""
+    if not isinstance(value, list):
+        return None
+    messages: list[Message] = []
+    for pair in value:
+        if not (isinstance(pair, list) and len(pair) == 2 and all(isinstance(text, str) for text in pair)):
+            return None
+        messages += [Message("user", pair[0]), Message("assistant", pair[1], inherited=True)]
+    return messages
