@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import bisect
 from collections import Counter
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
 import pyarrow as pa
@@ -70,8 +70,10 @@ class Plan(NamedTuple):
 
     unmasked: frozenset[str]
     copies: frozenset[str]
-    found: Mapping[str, Masked]
-    """Every text that is to be replaced, with what replaces it."""
+    texts: pa.Array
+    """Every text that is to be replaced."""
+    masked: Sequence[Masked]
+    """What replaces each of them."""
 
 
 class Change(NamedTuple):
@@ -144,11 +146,12 @@ def _masked_struct(array: pa.Array, path: str, plan: Plan) -> Change:
 
 
 def _masked_strings(array: pa.Array, path: str, plan: Plan) -> Change:
-    hits = pc.is_in(array, value_set=pa.array(list(plan.found), pa.string()))
+    known = pc.index_in(array, value_set=plan.texts)
+    hits = pc.is_valid(known)
     places = pc.indices_nonzero(hits).to_pylist()
     if not places:
         return Change(array, {})
-    masked = [plan.found[array[place].as_py()] for place in places]
+    masked = [plan.masked[index] for index in known.drop_null().to_pylist()]
     replaced = pc.replace_with_mask(array, hits, pa.array([each.text for each in masked], pa.string()))
     counts = {place: _counted(each, path, plan) for place, each in zip(places, masked, strict=True)}
     return Change(replaced, counts)
@@ -156,15 +159,13 @@ def _masked_strings(array: pa.Array, path: str, plan: Plan) -> Change:
 
 def _masked_bytes(array: pa.Array, path: str, plan: Plan) -> Change:
     values = array.to_pylist()
+    texts = [None if value is None else BytesAsText.of(value) for value in values]
+    known = pc.index_in(pa.array([text and text.text for text in texts], pa.string()), value_set=plan.texts)
     counts: dict[int, Counter[str]] = {}
-    for index, value in enumerate(values):
-        if value is None:
-            continue
-        text = BytesAsText.of(value)
-        if text.text in plan.found:
-            masked = plan.found[text.text]
-            values[index] = masked.text.encode(text.encoding)
-            counts[index] = _counted(masked, path, plan)
+    for place, (text, index) in enumerate(zip(texts, known.to_pylist(), strict=True)):
+        if text is not None and index is not None:
+            values[place] = plan.masked[index].text.encode(text.encoding)
+            counts[place] = _counted(plan.masked[index], path, plan)
     return Change(pa.array(values, array.type), counts) if counts else Change(array, {})
 
 

@@ -43,6 +43,8 @@ _COMMAND = re.compile(r"(?:#[ \t]*define|\bENV|\bsetx|\b[Ss]et(?:[ \t]+-g?x)?)[ 
 _NAME_CHARACTERS = string.ascii_letters + string.digits + "_.:$-"
 _LONGEST_NAME = 64
 _BARE = re.compile(r"""[^\s"'`,;&|<>(){}\[\]\\]{4,4096}""")
+_ASSIGNMENT = re.compile(r"[A-Za-z_.-]+=[^=\s]")
+"""A value that is itself a name with a value (`--set=password=…`): the inner one counts."""
 _PARTNERS = (
     *("host", "hostaddr", "server", "dbname", "database", "data source", "initial catalog", "user id", "uid", "user"),
     *("username", "sslmode", "port", "accountname", "endpoint"),
@@ -121,7 +123,7 @@ def _bare_value(view: View, link: re.Match[str], start: int, name: str, promise:
     if link["pair"] or link["next"] or link["list"] or link["close"]:
         return None
     found = _BARE.match(text, link.end())
-    if not found or text[found.end() : found.end() + 1] in ("(", "[", "{"):
+    if not found or text[found.end() : found.end() + 1] in ("(", "[", "{") or _ASSIGNMENT.match(text, link.end()):
         return None
     value = found.group().rstrip(".,:")
     place: Place = "bare"

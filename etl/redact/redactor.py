@@ -91,7 +91,8 @@ def _masked(name: str, table: pa.Table) -> pa.Table:
     found = masked_texts(_texts(table, UNMASKED[name]))
     if not found:
         return table
-    plan = Plan(UNMASKED[name], COPIES[name], found)
+    plan = Plan(UNMASKED[name], COPIES[name], pa.array(list(found), pa.string()), list(found.values()))
+    del found
     counts: dict[int, Counter[str]] = {}
     for position, field in enumerate(table.schema):
         changes = [masked_array(chunk, field.name, plan) for chunk in table.column(position).chunks]

@@ -97,17 +97,17 @@ def _is_bare_number(text: str, start: int, end: int) -> bool:
 def _windows(texts: pa.ChunkedArray) -> Iterator[Window]:
     """The suspicious pieces of suspicious texts, each text once."""
     short: list[pa.Array] = []
-    seen: list[pa.StringScalar] = []
+    seen: list[memoryview] = []
     for chunk in texts.chunks:
-        lengths = pc.utf8_length(chunk)
-        is_long = pc.greater(lengths, WINDOW)
+        is_long = pc.greater(pc.utf8_length(chunk), WINDOW)
         places = pc.indices_nonzero(is_long).to_pylist()
         short.append(chunk.filter(pc.invert(is_long)) if places else chunk)
         for place in places:
-            text = chunk[place]
-            if not any(text.equals(other) for other in seen):
-                seen.append(text)
-                yield from _windows_of_long(text, lengths[place].as_py())
+            data = _bytes_of(chunk, place)
+            if data not in seen:
+                seen.append(data)
+                in_ascii = pc.string_is_ascii(chunk.slice(place, 1))[0].as_py()
+                yield from _windows_of_long(data, in_ascii=in_ascii)
     distinct = pa.chunked_array(short, pa.string()).unique().drop_null()
     enough = distinct.filter(pc.greater_equal(pc.utf8_length(distinct), SHORTEST))
     for part in _slices(enough):
@@ -116,12 +116,18 @@ def _windows(texts: pa.ChunkedArray) -> Iterator[Window]:
             yield Window(piece, 0, piece)
 
 
-def _windows_of_long(text: pa.StringScalar, length: int) -> Iterator[Window]:
+def _bytes_of(texts: pa.Array, place: int) -> memoryview:
+    """The UTF-8 of one string where it lies; a scalar would be a copy."""
+    _, offsets, values = texts.buffers()
+    ends = memoryview(offsets).cast("i")
+    first = texts.offset + place
+    return memoryview(values)[ends[first] : ends[first + 1]]
+
+
+def _windows_of_long(data: memoryview, *, in_ascii: bool) -> Iterator[Window]:
     """Overlapping pieces of a text. A text in ASCII is not decoded as a whole before one of them is suspicious."""
-    in_ascii = pc.string_is_ascii(text).as_py()
-    data = memoryview(text.as_buffer())
-    whole: str = "" if in_ascii else text.as_py()
-    starts = range(0, length - OVERLAP, WINDOW - OVERLAP)
+    whole = "" if in_ascii else str(data, "utf-8")
+    starts = range(0, (len(data) if in_ascii else len(whole)) - OVERLAP, WINDOW - OVERLAP)
     for first in range(0, len(starts), _GROUP):
         group = starts[first : first + _GROUP]
         if in_ascii:
@@ -129,7 +135,7 @@ def _windows_of_long(text: pa.StringScalar, length: int) -> Iterator[Window]:
         else:
             pieces = [whole[start : start + WINDOW] for start in group]
         for index in _suspects(pa.array(pieces, pa.string())):
-            whole = whole or text.as_py()
+            whole = whole or str(data, "ascii")
             yield Window(whole, group[index], pieces[index])
 
 
