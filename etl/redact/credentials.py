@@ -102,6 +102,11 @@ def credential(name: str) -> Credential | None:
     return Credential("credential", False) if last in ("credential", "credentials") else None
 
 
+def is_owner(word: str) -> bool:
+    """Whether a word before "key" or "token" says that the two together name a credential."""
+    return word.lower() in _KEYS | _TOKEN_OWNERS
+
+
 def plausible(value: str, name: str, promise: Credential, place: Place) -> bool:
     """Whether a value that goes by such a name is to be masked.
 

@@ -11,14 +11,15 @@ import re
 import string
 from collections.abc import Iterator
 
-from etl.redact.credentials import Credential, Place, credential, plausible
+from etl.redact.credentials import Credential, Place, credential, is_owner, plausible
 from etl.redact.escapes import View, literal_end, literal_text
 from etl.redact.spans import LABEL, Span
 
 _STEMS = ("pass", "pwd", "pw", "secret", "token", "credential", "key")
+_SUFFIX = r"(?:[_-]?(?:[0-9]{1,2}|prod|production|dev|test|staging|live|local|default|value|string))?"
 _NOUN = re.compile(
     r"(?i)(?:passw(?:or)?d|passphrase|passcode|(?<=[_.-])pass|pwd|(?<![a-z])pw(?![a-z])|secret|token|credentials?|key)"
-    r"(?:[_-]?(?:[0-9]{1,2}|prod|production|dev|test|staging|live|local|default|value|string))?"
+    + _SUFFIX
 )
 _LINK = re.compile(
     r"""(?:
@@ -42,6 +43,8 @@ _COMMAND = re.compile(r"(?:#[ \t]*define|\bENV|\bsetx|\b[Ss]et(?:[ \t]+-g?x)?)[ 
 """What makes a name and a value of two neighbouring words."""
 _NAME_CHARACTERS = string.ascii_letters + string.digits + "_.:$-"
 _LONGEST_NAME = 64
+_OWNER = re.compile(r"([A-Za-z]{2,16}) \Z")
+"""The word before a noun that stands alone, as in "my api key is"."""
 _BARE = re.compile(r"""[^\s"'`,;&|<>(){}\[\]\\]{4,4096}""")
 _ASSIGNMENT = re.compile(r"[A-Za-z_.-]+=[^=\s]")
 """A value that is itself a name with a value (`--set=password=…`): the inner one counts."""
@@ -55,8 +58,7 @@ _CONNECTION = re.compile(rf"(?i)\b(?:{'|'.join(_PARTNERS)}) ?= ?[^\s,()=]+(?:[ ;
 _NAMES = (
     r"(?:passw(?:or)?d|passphrase|passcode|[_.-]pass|pwd|secret|token|credentials?|"
     r"(?:api|access|secret|private|account|auth|encryption|signing|master|subscription|storage|service|deploy|admin|"
-    r"shared|app|application|client|server|session|jwt|hmac)[_. -]?key)"
-    r"(?:[_-]?(?:[0-9]{1,2}|prod|production|dev|test|staging|live|local|default|value|string))?"
+    r"shared|app|application|client|server|session|jwt|hmac)[_. -]?key)" + _SUFFIX
 )
 SUSPECT = "|".join(
     (
@@ -79,8 +81,9 @@ def spans(view: View) -> Iterator[Span]:
                 continue
             before = text[max(0, place - _LONGEST_NAME) : place]
             start = place - len(before) + len(before.rstrip(_NAME_CHARACTERS))
-            if start == place and text[place - 1 : place] == " ":
-                start -= 1 + len(before[:-1]) - len(before[:-1].rstrip(string.ascii_letters))
+            owner = _OWNER.search(before) if start == place and link.group() != "=" else None
+            if owner and is_owner(owner[1]):
+                start -= len(owner.group())
             name = text[start : noun.end()]
             promise = credential(name)
             if promise is None:
