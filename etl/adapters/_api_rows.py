@@ -65,7 +65,7 @@ class _Thread:
             for message in found:
                 message.inherited = own is None and node not in self._nodes
             messages += found
-        messages = _paired(_joined(messages))
+        messages = _paired(joined_pieces(messages))
         first, last = self._calls[0], self._calls[-1]
         counted = [node.call for node in self._nodes if node.kind != SENT and node.choice == 0]
         row = Conversation(
@@ -129,7 +129,7 @@ class _Thread:
         if node.kind == NOTHING:
             return []
         call, answer = node.call, node.call.answers[node.choice]
-        messages = _joined([unpacked(form) for form in answer.get("messages", ())])
+        messages = joined_pieces([unpacked(form) for form in answer.get("messages", ())])
         spoken = [message for message in messages if message.role == "assistant"]
         if not spoken:
             return messages
@@ -226,7 +226,7 @@ def _agreed(bodies: Sequence[Body]) -> Body:
     return {key: value for key, value in first.items() if all(key in other and other[key] == value for other in others)}
 
 
-def _joined(messages: list[Message]) -> list[Message]:
+def joined_pieces(messages: list[Message]) -> list[Message]:
     """Pieces of one turn of the assistant (reasoning, text, calls) as one message."""
     made: list[Message] = []
     for message in messages:
