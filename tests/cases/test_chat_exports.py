@@ -104,3 +104,19 @@ def test_ways_of_a_claude_ai_conversation(tmp_path: Path) -> None:
     }
     assert ways["Bracken."]["group_id"] == ways["Polypody."]["group_id"]
     assert ways["Anothr."]["parent_id"] == ways["Polypody."]["rollout_id"]
+
+
+def test_every_way_through_an_open_assistant_tree(tmp_path: Path) -> None:
+    read_in(tmp_path / "lake", REPO / "sample_logs" / "oasst")
+    ways = {row["final_text"] or row["prompt"]: row for row in rows(tmp_path / "lake")}
+    best = ways["Copper tape."]
+    assert _texts(best) == ["How do I keep slugs off?", "A beer trap.", "And without beer?", "Copper tape."]
+    assert (best["parent_id"], best["model"], best["sample_index"]) == (None, "demo-o", 1)
+    for text, index, rank in (("Salt.", 0, 1.0), ("Ducks.", 2, None)):
+        row = ways[text]
+        assert (row["parent_id"], row["group_id"], row["sample_index"]) == (best["rollout_id"], best["group_id"], index)
+        assert [info["inherited"] for info in row["message_info"]] == [True, False]
+        assert [judged["value"] for judged in row["judgments"]] == ([] if rank is None else [rank])
+    assert ways["Ivy."]["parent_id"] == ways["Sphagnum."]["rollout_id"]
+    assert ways["It does."]["flags"] == ["ambiguous_parent"]
+    assert sorted(reject["reason"] for reject in rows(tmp_path / "lake", "rejects")) == ["bad_message", "torn_tail"]
