@@ -43,12 +43,14 @@ class _Thread:
     def __init__(self, made: Forest, nodes: list[Node], parent: Identity | None) -> None:
         self._made = made
         self._nodes = nodes
+        self._own = {id(node) for node in nodes}
         self._parent = parent
         self._before: list[Node] = []
         node = nodes[0].parent
         while node is not None:
-            self._before.insert(0, node)
+            self._before.append(node)
             node = node.parent
+        self._before.reverse()
         start = nodes[0]
         name = start.call.call if start.number == 0 else f"{start.call.call}#{start.number}"
         self.identity = Identity(start.call.key, branch=name)
@@ -60,10 +62,10 @@ class _Thread:
         messages: list[Message] = []
         texts: list[str] = []
         for node in (*self._before, *self._nodes):
-            own = common.own(node.call) if node.kind == ANSWER and node in self._nodes else None
+            own = common.own(node.call) if node.kind == ANSWER and id(node) in self._own else None
             found = self._sent(node, messages, texts) if node.kind == SENT else self._said(node, own)
             for message in found:
-                message.inherited = own is None and node not in self._nodes
+                message.inherited = own is None and id(node) not in self._own
             messages += found
         messages = _paired(joined_pieces(messages))
         first, last = self._calls[0], self._calls[-1]
@@ -177,7 +179,7 @@ class _Thread:
         """Whether calls went on elsewhere, from a place on this thread, after this thread's last one."""
         last = self._calls[-1].moment
         path = [*self._before[-1:], *self._nodes]
-        moments = [child.latest for node in path for child in node.children if child not in self._nodes]
+        moments = [child.latest for node in path for child in node.children if id(child) not in self._own]
         return last is not None and any(moment is not None and moment > last for moment in moments)
 
 

@@ -4,12 +4,14 @@ A tree has a node for every stretch of conversation between two states that call
 each answer. A call goes on from the answer that its history ends with; of equal answers the earliest is meant that
 nobody went on from. Otherwise it leaves its tree where its history leaves what is known: the same request sent again,
 an answer that the client threw away, an edited history. Of several such places the latest is taken and flagged. Nothing
-is joined before the first answer to a user: two strangers who both say "hi" stay apart. Histories that lie at the
-provider are joined by response id, or, where a conversation is kept there, by time.
+is joined before the first answer to a user, or by turns that no logged call gave: two strangers who both say "hi" stay
+apart, as do requests that begin with the same demonstrations. Histories that lie at the provider are joined by response
+id, or, where a conversation is kept there, by time.
 """
 
 from __future__ import annotations
 
+from bisect import bisect_right
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
@@ -74,6 +76,8 @@ class Call(msgspec.Struct, gc=False):
 
 
 SENT, ANSWER, NOTHING = "sent", "answer", "nothing"
+_NEAR = 256
+"""Places that are looked at, of all where the same was said."""
 
 
 class Node(msgspec.Struct, gc=False, eq=False):
@@ -88,11 +92,19 @@ class Node(msgspec.Struct, gc=False, eq=False):
     end: int = 0
     """Places in the path of the call, of what was sent."""
     choice: int = 0
+    answered: bool = False
+    """Whether a logged call answered before it."""
     children: list[Node] = msgspec.field(default_factory=list)
     depth: int = 0
     """Turns of the assistant from here to the farthest end."""
     latest: int | None = None
     """When the last call from here on was made."""
+
+    def is_shared(self) -> bool:
+        """Whether what leads here can only be one conversation: calls answered in it, or it is all that a call asked.
+        Turns that no call gave may be demonstrations, which any number of strangers begin with.
+        """
+        return self.kind == ANSWER or self.answered or self.end == len(self.call.path)
 
     def rank(self) -> tuple[Any, ...]:
         """Among the children of a node the least goes on: where the log went on last; else where most was said."""
@@ -114,6 +126,16 @@ class Forest(msgspec.Struct, gc=False):
     """State → where it was passed."""
     last: dict[str, Node] = msgspec.field(default_factory=dict)
     """Id of a response → the (first) answer in it."""
+
+    def near(self, state: int, call: Call) -> list[Node]:
+        """Where a state was passed, the last times before a call. The same words may be said ten thousand times (a
+        program that asks for its state); what is meant is then among the last ones.
+        """
+        nodes = self.places.get(state, [])
+        if len(nodes) <= _NEAR or call.moment is None:
+            return nodes[-_NEAR:]
+        end = bisect_right(nodes, call.order(), key=lambda node: node.call.order())
+        return nodes[max(end - _NEAR, 0) : end]
 
     def ids(self, call: Call, place: int) -> set[str]:
         """Ids of the tool calls in the first messages that a call sent."""
@@ -147,6 +169,7 @@ class Forest(msgspec.Struct, gc=False):
         self.nodes.append(node)
         if node.parent is not None:
             node.parent.children.append(node)
+            node.answered = node.parent.answered or node.parent.kind == ANSWER
         if state is not None:
             self.places.setdefault(state, []).append(node)
         return node
@@ -210,7 +233,7 @@ def _place(call: Call, calls: dict[str, Call], made: Forest) -> tuple[Node | Non
     if free is not None:
         return free
     for place, state in reversed(call.states):
-        nodes = [node for node in made.places.get(state, ()) if _not_later(node.call, call)]
+        nodes = [node for node in made.near(state, call) if node.is_shared() and _not_later(node.call, call)]
         if nodes:
             best, same = made.alike(nodes, call, place)
             call.unsure = len(best) > 1 or not same
@@ -236,7 +259,7 @@ def _free(call: Call, made: Forest) -> tuple[Node, int] | None:
     for place, state in call.states[:-3:-1]:
         nodes = [
             node
-            for node in made.places.get(state, ())
+            for node in made.near(state, call)
             if node.kind == ANSWER and not node.children and _not_later(node.call, call)
         ]
         if nodes:

@@ -133,6 +133,14 @@ def _answer(call: dict[str, Any]) -> dict[str, Any]:
     return message
 
 
+def test_requests_with_the_same_demonstrations_stay_apart() -> None:
+    shown = [SYSTEM, say("user", "Where is the cup?"), say("assistant", "On the table.")]
+    calls = [chat(f"d{n}", [*shown, say("user", f"Where is thing {n}?")], THERE, at=n) for n in range(3)]
+    found = rows(events(calls))
+    assert [row["n_records"] for row in found] == [1, 1, 1]
+    assert all(row["parent_id"] is None and row["flags"] == ["unlogged_turns"] for row in found)
+
+
 def test_users_are_never_one_conversation() -> None:
     calls = [{**call, "user_id": f"u{number % 2}"} for number, call in enumerate(THREE[:2])]
     assert [row["n_records"] for row in rows(events(calls))] == [1, 1]
