@@ -193,7 +193,7 @@ class _Common:
 
     def own(self, call: Call) -> Body:
         """What only this call says."""
-        found = {}
+        found: Body = {}
         for part in self._parts:
             shared = self._shared[part]
             if left := {key: value for key, value in getattr(call, part).items() if key not in shared}:
