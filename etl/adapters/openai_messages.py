@@ -47,8 +47,8 @@ _OTHERS = frozenset(
 """Top-level keys of richer formats that hold messages too: their own adapters read them."""
 
 
-_SCORED = (frozenset({"completion", "reward"}), frozenset({"epoch", "target"}))
-"""Keys that make a record an attempt which an evaluation scored (verifiers, Inspect): not a plain chat."""
+_SCORED = (frozenset({"completion", "reward"}), frozenset({"epoch", "target"}), frozenset({"trajectory_format"}))
+"""Keys that make a record an attempt at a task (verifiers, Inspect, mini-SWE-agent): not a plain chat."""
 
 
 class OpenAIMessages(Adapter):

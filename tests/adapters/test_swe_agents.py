@@ -1,0 +1,70 @@
+"""SWE-agent and mini-SWE-agent: a run told twice, demonstrations, actions as text, how a run ended."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import pytest
+
+from etl.adapter import adapters
+from tests.contract.harness import read
+
+SWE, MINI = adapters()["swe_agent"], adapters()["mini_swe_agent"]
+
+
+def _turn(role: str, content: str, **more: Any) -> dict[str, Any]:
+    return {"role": role, "content": content, "agent": "main", **more}
+
+
+def _run(*turns: dict[str, Any], **more: Any) -> dict[str, Any]:
+    return {"environment": "main", "history": [_turn("user", "Fix it."), *turns], "info": {}, **more}
+
+
+def _row(value: dict[str, Any], adapter: Any = SWE) -> dict[str, Any]:
+    (row,) = read(json.dumps(value).encode(), adapter).rows
+    return row
+
+
+def test_a_demonstration_is_no_turn_and_no_prompt() -> None:
+    shown = [_turn("user", "Shown.", is_demo=True), _turn("assistant", "Done so.", is_demo=True, action="ls")]
+    row = _row({**_run(), "history": [*shown, _turn("user", "Fix it."), _turn("assistant", "Hm.")]})
+    assert [message["content"] for message in row["messages"]] == ["Fix it.", "Hm."]
+    assert row["prompt"] == "Fix it."
+    assert row["n_steps"] == 0
+    assert json.loads(row["extra"])["demonstration"] == shown
+
+
+def test_an_action_as_text_is_a_call_and_what_follows_its_result() -> None:
+    acted = _turn("assistant", "Look.\n```\nls\n```", thought="Look.\n", action="ls\n")
+    step = {"action": "ls\n", "observation": "a.py", "response": acted["content"], "state": "s", "execution_time": 2}
+    row = _row(_run(acted, _turn("user", "a.py\n$"), acted, trajectory=[step, step]))
+    assert [(step["tool"], step["status"], step["duration_ms"]) for step in row["steps"]] == [
+        ("action", "ok", 2000.0),
+        ("action", "missing", None),
+    ]
+    assert json.loads(row["steps"][0]["arguments"]) == {"input": "ls\n"}
+    assert row["messages"][1]["content"] == acted["content"]
+
+
+@pytest.mark.parametrize(
+    ("reason", "status"),
+    [
+        ("submitted", "completed"),
+        ("submitted (exit_cost)", "truncated"),
+        ("exit_context", "truncated"),
+        ("exit_error", "error"),
+    ],
+)
+def test_how_a_run_ended(reason: str, status: str) -> None:
+    row = _row(_run(_turn("assistant", "Hm."), info={"exit_status": reason}))
+    assert (row["status"], row["finish_reason"]) == (status, reason)
+
+
+def test_each_response_is_counted_once() -> None:
+    usage = {"prompt_tokens": 10, "completion_tokens": 2, "prompt_tokens_details": {"cached_tokens": 4}}
+    turn = {"role": "assistant", "content": "Hm.", "extra": {"response": {"usage": usage, "model": "m"}}}
+    messages = [{"role": "user", "content": "Fix it."}, turn, {"role": "user", "content": "Output."}, turn]
+    row = _row({"trajectory_format": "mini-swe-agent-1.1", "info": {}, "messages": messages}, MINI)
+    assert (row["usage"]["input_tokens"], row["usage"]["output_tokens"], row["usage"]["cached_tokens"]) == (20, 4, 8)
+    assert row["n_turns"] == 1
