@@ -101,7 +101,8 @@ def _uri(entry: Any) -> str | None:
 
 def _units(value: Body) -> list[Any]:
     """The exchanges of a HAR file, or of a cassette written as JSON."""
-    return arr(obj(value.get("log")).get("entries")) or arr(value.get("interactions"))
+    found = arr(obj(value.get("log")).get("entries")) or arr(value.get("interactions"))
+    return found if any(type(obj(item).get("request")) is dict for item in found) else []
 
 
 def _unit(record: Record, unit: Any) -> Found:
