@@ -38,7 +38,8 @@ def masked(name: str, rows: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]
     redacted.table.validate(full=True)
     assert redacted.name == name
     assert redacted.table.schema == given.schema
-    return redacted.table.to_pylist()
+    after: list[dict[str, Any]] = redacted.table.to_pylist()
+    return after
 
 
 def message(role: str, content: str = "", **more: Any) -> dict[str, Any]:
