@@ -40,3 +40,29 @@ def test_scored_answers_of_taskmaster(tmp_path: Path) -> None:
     assert (bad["reward"], [step[3] for step in bad["steps"]]) == (0.0, ["ok", "missing"])
     assert [row["prompt_len"] for row in rows(tmp_path / "lake")] == [4, 4]
     assert [reject["reason"] for reject in rows(tmp_path / "lake", "rejects")] == ["bad_message"]
+
+
+def test_sessions_of_rasa_and_what_was_undone(tmp_path: Path) -> None:
+    read_in(tmp_path / "lake", _SAMPLES / "rasa_tracker" / "events.jsonl")
+    found = {row["prompt"]: row for row in rows(tmp_path / "lake")}
+    first, second = found["When is the last frost?"], found["Order leeks."]
+    assert [(step["tool"], step["status"]) for step in first["steps"]] == [
+        ("action_frost", "ok"),
+        ("action_mail", "error"),
+    ]
+    assert [message["content"] for message in first["messages"] if message["role"] == "assistant"][1] == "On 20 April."
+    assert (second["messages"][0]["content"], second["flags"]) == ("Order leeks.", ["incomplete", "missing_result"])
+    assert (found["frost?"]["flags"], found["frost?"]["parent_id"]) == (["abandoned"], first["rollout_id"])
+    (restarted,) = (row for prompt, row in found.items() if prompt.startswith("My key"))
+    assert (restarted["parent_id"], restarted["final_text"]) == (second["rollout_id"], "Thank you.")
+
+
+def test_a_tracker_that_comes_event_by_event_is_the_same_row(tmp_path: Path) -> None:
+    lines = (_SAMPLES / "rasa_tracker" / "events.jsonl").read_bytes().splitlines(keepends=True)
+    whole, nights = tmp_path / "whole", tmp_path / "nights"
+    read_in(whole, _SAMPLES / "rasa_tracker" / "events.jsonl")
+    for number, part in enumerate((lines[:11], lines[9:])):
+        (tmp_path / f"{number}.jsonl").write_bytes(b"".join(part))
+        read_in(nights, tmp_path / f"{number}.jsonl")
+    one, other = (sorted((row["rollout_id"], row["content_hash"]) for row in rows(lake)) for lake in (whole, nights))
+    assert one == other
