@@ -10,7 +10,7 @@ from etl.adapters._claude_text import texts_in
 from etl.adapters._codex_lines import ITEM, Line
 from etl.adapters._codex_results import End, condition_of, end_of, invocation_of, output_of, tell
 from etl.adapters._codex_text import is_harness
-from etl.adapters._session import dict_of, list_of, runs, text_of, without
+from etl.adapters._session import dict_of, list_of, noted, runs, text_of, without
 from etl.conversation import Message, ToolCall
 
 if TYPE_CHECKING:
@@ -243,10 +243,7 @@ class Items:
             self._tell(line, {"type": line.type, **named, **rest})
 
     def _tell(self, line: Line, told: dict[str, Any]) -> None:
-        message = self._piece(line)
-        extra = dict(message.extra or {})
-        extra["items"] = [*extra.get("items", []), told]
-        message.extra = extra
+        noted(self._piece(line), "items", told)
 
     def _turn(self, line: Line) -> None:
         """The turn that a piece names, once for the message."""

@@ -22,6 +22,8 @@ from etl.identity import digest
 HARNESS = "codex"
 _STARTED = frozenset({"task_started", "turn_started"})
 _ENDED = frozenset({"task_complete", "turn_complete"})
+_BY_PROGRAM = frozenset({"replaced", "review_ended", "budget_limited"})
+"""Why a turn was aborted, where no person did it."""
 _ENDS_OF_CALLS = frozenset({"exec_command_end", "mcp_tool_call_end", "patch_apply_end", "web_search_end"})
 
 
@@ -163,8 +165,10 @@ class _Session:
             self.note(line, without(payload, "type", "last_agent_message"))
         elif kind == "turn_aborted":
             self.note(line)
-            self._end = ("aborted", text_of(payload, "reason") or kind)
-            self.flags.add("interrupted")
+            reason = text_of(payload, "reason") or kind
+            self._end = ("aborted", reason)
+            if reason not in _BY_PROGRAM:
+                self.flags.add("interrupted")
         elif kind == "error":
             self.note(line)
             self._end = ("error", text_of(payload, "message") or kind)

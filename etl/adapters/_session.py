@@ -154,11 +154,24 @@ def runs(blocks: Sequence[Any], is_harness: Callable[[str], bool]) -> list[tuple
     return found
 
 
+class _Notes(list[Any]):
+    """A list that `noted` made, and may append to."""
+
+
 def noted(message: Message, key: str, value: Any) -> None:
-    """Append to a list in a message's `extra`."""
-    extra = dict(message.extra or {})
-    extra[key] = [*extra.get(key, []), value]
-    message.extra = extra
+    """Append to a list in a message's `extra`.
+
+    >>> message = Message("user")
+    >>> noted(message, "notes", 1); noted(message, "notes", 2); message.extra
+    {'notes': [1, 2]}
+    """
+    if message.extra is None:
+        message.extra = {}
+    known = message.extra.get(key)
+    if not isinstance(known, _Notes):
+        known = _Notes(known if isinstance(known, list) else [] if known is None else [known])
+        message.extra[key] = known
+    known.append(value)
 
 
 def inherited(messages: Iterable[Message]) -> list[Message]:
