@@ -73,8 +73,8 @@ class _Family:
         memory = FileMemory()
         for outcome in self._adapter.assemble(family):
             if isinstance(outcome, Ignored):
-                continue
-            if isinstance(outcome, Conversation):
+                self._ignore(outcome, places)
+            elif isinstance(outcome, Conversation):
                 self._conversation(outcome, keys, places, memory)
             else:
                 self._reject(places[id(outcome.record)], outcome.reason, outcome.message)
@@ -97,6 +97,14 @@ class _Family:
         self._made.rows[self._adapter.name] += 1
         self._made.rows_by_file[self._source, first.source_uri] += 1
         self._rows.add(row, sum(len(record.raw) for record in conversation.records))
+
+    def _ignore(self, outcome: Ignored, places: Mapping[int, StoredEvent]) -> None:
+        """Count a record that no row tells of where it was read, if that was in this run."""
+        event = places.get(id(outcome.record))
+        result = None if event is None else self._results.get((self._source, event.source_uri))
+        if result is not None and result.records_used >= outcome.n:
+            result.records_used -= outcome.n
+            result.ignored[outcome.rule] += outcome.n
 
     def _reject(self, event: StoredEvent, reason: str, message: str) -> None:
         result = self._results.get((self._source, event.source_uri))

@@ -191,6 +191,8 @@ class Ignored(msgspec.Struct, gc=False):
 
     rule: str
     n: int = 1
+    record: Record | None = None
+    """From `assemble`: the event's record, so that it is counted where it was read."""
 
 
 Outcome: TypeAlias = Conversation | Fragment | Unusable | Ignored

@@ -22,6 +22,7 @@ import msgspec
 import pyarrow as pa
 
 from etl.conversation import Fragment, Record, StoredEvent
+from etl.database import open_database
 from etl.decode import JsonError, decode
 from etl.errors import LakeError
 from etl.identity import digest
@@ -161,14 +162,13 @@ class EventStore:
             return
         with tempfile.TemporaryDirectory(prefix="etl-families-", dir=self._spill) as spill:
             # One thread: a sort that spills needs room per thread, and Python is slower than it anyway.
-            config: dict[str, str | bool | int | float | list[str]] = {
+            settings: dict[str, str | int | bool] = {
                 "memory_limit": self._memory_limit,
                 "threads": 1,
                 "preserve_insertion_order": False,
                 "temp_directory": spill,
             }
-            with duckdb.connect(config=config) as db:
-                db.execute("SET enable_progress_bar = false")
+            with open_database(settings) as db:
                 search = _Search(db, self._lake, source, adapter, self._window_days)
                 search.spread(touched)
                 search.unite()

@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
 
 import duckdb
 
+from etl.database import open_database
 from etl.errors import EtlError, LakeError, UsageError
 from etl.shipped import schema_text
 
@@ -53,7 +54,7 @@ def connect(lake: LakePath) -> duckdb.DuckDBPyConnection:
     was ingested since. LakeError where there is no lake.
     """
     spill = Path(tempfile.gettempdir()) / f"etl-duckdb-{uuid.uuid4().hex}"  # made only when a query outgrows memory
-    connection = duckdb.connect(config={"temp_directory": str(spill)})
+    connection = open_database({"temp_directory": str(spill)})
     try:
         open_views(connection, lake)
     except BaseException:

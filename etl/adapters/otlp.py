@@ -68,9 +68,9 @@ class Otlp(Adapter):
         """The rows of one family; what tells nothing but the tree is ignored by name."""
         rows, used = conversations(family)
         yield from rows
-        rest = sum(id(event.record) not in used for event in family)
-        if rest:
-            yield Ignored("not_a_model_span", rest)
+        for event in family:
+            if id(event.record) not in used:
+                yield Ignored("not_a_model_span", record=event.record)
 
 
 def _claim(value: Any) -> float:

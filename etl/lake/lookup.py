@@ -12,9 +12,9 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any, Literal, Self
 
-import duckdb
 import pyarrow as pa
 
+from etl.database import open_database
 from etl.lake.log import LiveFile
 from etl.lake.staging import StagedFile
 from etl.schema import arrow_schema
@@ -34,8 +34,8 @@ class Lookup:
         """`spill` is the folder for what does not fit into memory."""
         self.table = table
         self.files: dict[Side, Sequence[StagedFile | LiveFile]] = {"live": live, "staged": staged}
-        self._database = duckdb.connect(
-            config={
+        self._database = open_database(
+            {
                 "memory_limit": MEMORY_LIMIT,
                 "threads": THREADS,
                 "temp_directory": str(spill),

@@ -13,6 +13,7 @@ import duckdb
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from etl.database import open_database
 from etl.errors import LakeError
 from etl.lake.batch import staging_state
 from etl.lake.errors import LIBRARY_ERRORS, file_is_gone, one_line
@@ -169,7 +170,7 @@ def _duplicates(place: Place, table: str, files: list[LiveFile]) -> list[Finding
         return []
     keys = ", ".join(f"{key}::VARCHAR AS {key}" for key in UNIQUE[table])
     with tempfile.TemporaryDirectory() as spill:
-        database = duckdb.connect(config={"memory_limit": MEMORY_LIMIT, "threads": THREADS, "temp_directory": spill})
+        database = open_database({"memory_limit": MEMORY_LIMIT, "threads": THREADS, "temp_directory": spill})
         try:
             found = database.execute(
                 f"SELECT {keys}, count(*) FROM read_parquet(?, hive_partitioning = false) "

@@ -1,0 +1,14 @@
+"""DuckDB as this package opens it: in memory, and without the progress bar that long queries would draw on stdout."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+import duckdb
+
+
+def open_database(settings: Mapping[str, str | int | bool] | None = None) -> duckdb.DuckDBPyConnection:
+    """A new database with these settings (`memory_limit`, `threads`, `temp_directory`, …)."""
+    database = duckdb.connect(config=dict(settings or {}))
+    database.execute("SET enable_progress_bar = false")
+    return database
