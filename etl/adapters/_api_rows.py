@@ -146,6 +146,8 @@ class _Thread:
             last.input_tokens, last.output_tokens = call.usage.get("input_tokens"), call.usage.get("output_tokens")
         if own is not None:
             more = {**own, **({"choice": answer["rest"]} if answer.get("rest") else {})}
+            if call.response_id not in (None, last.id):
+                more["response_id"] = call.response_id
             last.extra = {**(last.extra or {}), **more} or None
         return messages
 
@@ -200,12 +202,15 @@ class _Common:
                 found[part] = left
         if call.asked_model and call.asked_model != call.model:
             found["asked_model"] = call.asked_model
+        if call.previous:
+            found["previous_response_id"] = call.previous
         return found
 
     def extra(self, texts: list[str], tools: Any) -> Body:
         """What all say; what calls without an answer say; system texts and tools that changed on the way."""
         found: Body = {part: shared for part, shared in self._shared.items() if shared}
-        silent = [{"call": call.call, **own} for call in self._calls if not call.answers and (own := self.own(call))]
+        silent = [{"call": call.named(), **self.own(call)} for call in self._calls if not call.answers]
+        silent = [told for told in silent if any(told.values())]
         if silent:
             found["unanswered"] = silent
         errors = [{"call": call.call, "error": call.error} for call in self._calls[:-1] if call.error]

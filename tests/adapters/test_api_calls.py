@@ -245,3 +245,15 @@ def test_ids_tell_equal_words_apart_and_results_follow_their_calls() -> None:
     assert renamed["flags"] == ["ambiguous_parent"]
     (prefixed,) = rows(events([run("x", "cx", 0)[0], run("y", "x1:cx", 5)[1]]))
     assert (prefixed["flags"], prefixed["steps"][0]["status"]) == ([], "ok")
+
+
+def test_a_conversation_kept_at_the_provider_is_told_by_time() -> None:
+    calls = []
+    for second in (0, 7, 3):
+        said = [{"type": "message", "role": "assistant", "content": [{"type": "output_text", "text": f"A{second}"}]}]
+        request = {"model": "demo", "input": f"Q{second}", "conversation": {"id": "conv_1"}}
+        response = {"id": f"resp_{second}", "output": said, "conversation": {"id": "conv_1"}}
+        times = {"timestamp": f"2026-04-24T01:00:0{second}Z"}
+        calls.append({"url": "https://api.openai.com/v1/responses", "request": request, "response": response, **times})
+    (row,) = rows(events(calls))
+    assert texts(row) == ["Q0", "A0", "Q3", "A3", "Q7", "A7"]
