@@ -7,6 +7,7 @@ or new; they carry the parent's `session_meta` after their own.
 
 from __future__ import annotations
 
+from bisect import bisect_right
 from collections.abc import Iterable, Iterator
 from typing import Any
 
@@ -116,10 +117,11 @@ def _as_in(lines: list[Line], parent: list[Line]) -> Iterator[Line]:
         places.setdefault(_said(line), []).append(number)
     last = -1
     for line in lines:
-        found = next((number for number in places.get(_said(line), ()) if number > last), None)
-        if found is None:
+        found = places.get(_said(line), [])
+        place = bisect_right(found, last)
+        if place == len(found):
             return
-        last = found
+        last = found[place]
         yield line
 
 

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import re
+from bisect import bisect_left
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Iterator, Sequence
 
 from etl.adapters._blocks import plain, read
 from etl.adapters._claude_text import squeezed
@@ -53,29 +54,19 @@ def spoken(line: Line) -> tuple[str, str] | None:
     return None if who is None or text is None else (who, text)
 
 
-def mark_repeats(lines: Iterable[Line]) -> None:
+_NEAR = 64
+"""Items before and after an event among which one that holds its text is looked for."""
+
+
+def mark_repeats(lines: Sequence[Line]) -> None:
     """Mark the events that say what an item says; each item speaks for one event of its kind."""
-    lines = list(lines)
     said: Counter[tuple[str, str]] = Counter()
-    whole: dict[str, list[str]] = {"user": [], "assistant": [], "reasoning": []}
-    for line in lines:
-        if line.kind != ITEM:
-            continue
-        if line.type == "message" and text_of(line.payload, "role") in ("user", "assistant"):
-            who = str(line.payload["role"])
-            text = squeezed(read(line.payload.get("content")).text)
-            said[who, text] += 1
-            whole[who].append(text)
-        elif line.type == "reasoning":
-            pieces = [
-                squeezed(text_of(block, "text") or plain(block))
-                for key in ("summary", "content")
-                for block in list_of(line.payload, key)
-            ]
-            for piece in pieces:
-                said["reasoning", piece] += 1
-            whole["reasoning"].append(" ".join(pieces))
-    for line in lines:
+    whole: dict[str, list[tuple[int, str]]] = {"user": [], "assistant": [], "reasoning": []}
+    for number, line in enumerate(lines):
+        for who, pieces in _items(line):
+            said.update((who, piece) for piece in pieces)
+            whole[who].append((number, " ".join(pieces)))
+    for number, line in enumerate(lines):
         found = spoken(line)
         if found is None:
             continue
@@ -83,6 +74,19 @@ def mark_repeats(lines: Iterable[Line]) -> None:
         if said[who, text] > 0:
             said[who, text] -= 1
             line.repeats = True
-        elif who != "assistant":
+        elif who != "assistant" and text:
             # The item may hold more: context of an editor before what was typed, pictures, further paragraphs.
-            line.repeats = bool(text) and any(text in one for one in whole[who])
+            place = bisect_left(whole[who], (number, ""))
+            near = whole[who][max(0, place - _NEAR) : place + _NEAR]
+            line.repeats = any(text in one for _, one in near)
+
+
+def _items(line: Line) -> Iterator[tuple[str, list[str]]]:
+    """(who, what is said) in an item: a message as a whole, reasoning by its pieces."""
+    if line.kind != ITEM:
+        return
+    if line.type == "message" and text_of(line.payload, "role") in ("user", "assistant"):
+        yield str(line.payload["role"]), [squeezed(read(line.payload.get("content")).text)]
+    elif line.type == "reasoning":
+        blocks = [block for key in ("summary", "content") for block in list_of(line.payload, key)]
+        yield "reasoning", [squeezed(text_of(block, "text") or plain(block)) for block in blocks]
