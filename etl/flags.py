@@ -24,8 +24,8 @@ FLAGS: dict[str, str] = {
     "reused_call_id": "Two calls had one id: the second became `x#2`, the original is in `message_info.extra`.",
     "truncated_source": "The source was cut off in this conversation.",
     "unaligned_tokens": "Token ids, mask and log probabilities had different lengths; they are in `extra.unread`.",
-    "unreadable_value": "A value did not fit its column; it is in `extra.unread` as logged.",
     "unlogged_turns": "Some turns of the assistant are known from later requests only: no logged call gave them.",
+    "unreadable_value": "A value did not fit its column; it is in `extra.unread` as logged.",
     "usage_mismatch": "The counts of a response do not add up to the total that its provider gives.",
     "usage_partial": "Some model responses have no token counts: `usage` is a lower bound.",
 }

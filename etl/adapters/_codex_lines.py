@@ -151,7 +151,7 @@ def _begun(name: str | None) -> int | None:
     """When a UUID of version 7 was made, in microseconds.
 
     >>> _begun("019fc8be-0000-7000-8000-000000000001"), _begun("turn-1")
-    (1785754079232000, None)
+    (1785779322880000, None)
     """
     if name is None or len(name) != 36 or name[14] != "7":
         return None
