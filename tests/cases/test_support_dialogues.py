@@ -66,3 +66,13 @@ def test_a_tracker_that_comes_event_by_event_is_the_same_row(tmp_path: Path) -> 
         read_in(nights, tmp_path / f"{number}.jsonl")
     one, other = (sorted((row["rollout_id"], row["content_hash"]) for row in rows(lake)) for lake in (whole, nights))
     assert one == other
+
+
+def test_actions_of_abcd(tmp_path: Path) -> None:
+    first, second, *_ = _told(tmp_path / "lake", _SAMPLES / "abcd" / "sample.json")
+    result = "Account has been pulled up for demo person."
+    assert first["steps"] == [("pull-up-account", {"values": ["demo person"]}, result, "ok")]
+    assert (first["prompt"], first["final_text"]) == ("My order is late.", "It leaves tomorrow.")
+    assert second["steps"] == [("action", {}, None, "missing")]
+    read_in(tmp_path / "parts", _SAMPLES / "abcd" / "parts.json")
+    assert sorted(row["conversation_id"] for row in rows(tmp_path / "parts")) == ["3005", "3006"]
