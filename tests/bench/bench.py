@@ -17,6 +17,7 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import NamedTuple
 
+from tests.bench.calls import api_calls
 from tests.bench.corpus import openai_conversations, sessions, spans, write, write_sessions, write_spans
 
 HERE = Path(__file__).parent
@@ -104,6 +105,9 @@ def measure(megabytes: int, rounds: int, scratch: Path) -> list[Measured]:
     traces = scratch / "traces.jsonl"
     write_spans(traces, spans(), megabytes // 2)
     rows += compare("otlp spans", traces, ["floor", "etl"], scratch, rounds)
+    calls = scratch / "calls.jsonl"
+    write(calls, api_calls(), megabytes // 2)
+    rows += compare("api_calls, whole histories", calls, ["floor", "etl"], scratch, rounds)
     for size in (50, 1_000):
         memory = scratch / f"memory{size}.jsonl"
         write(memory, openai_conversations(), size)
