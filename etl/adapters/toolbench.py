@@ -58,7 +58,9 @@ def _branches(record: Record, value: dict[str, Any]) -> Iterator[Outcome]:
     key = digest(record.raw)
     last = len(lists) - 1
     for number in range(len(lists)):
-        own = Record(lists[number], msgspec.json.encode(lists[number]), record.line, record.offset, record.notes)
+        # A unit is an answer of one list, so that it can be read alone.
+        unit = {_ANSWER: {"train_messages": [lists[number]]}}
+        own = Record(unit, msgspec.json.encode(unit), record.line, record.offset, record.notes, record.mended)
         if any(compared[later][: len(compared[number])] == compared[number] for later in range(number + 1, last + 1)):
             yield Ignored("repeated_prefix")
             continue

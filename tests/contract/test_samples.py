@@ -86,7 +86,9 @@ def test_the_samples_of_an_adapter_plant_faults(adapter: Adapter) -> None:
     found = [read(data, adapter) for data in logs]
     assert _FAKE.search(b"".join(logs).decode("utf-8", "replace")), "a secret"
     assert any(reading.rejects for reading in found), "a torn line"
-    assert any("missing_result" in row.flags for reading in found for row in reading.parsed), "a missing result"
+    parsed = [row for reading in found for row in reading.parsed]
+    without_calls = not any(row.steps for row in parsed)
+    assert without_calls or any("missing_result" in row.flags for row in parsed), "a missing result"
 
 
 @every_sample
