@@ -47,8 +47,14 @@ _OTHERS = frozenset(
 """Top-level keys of richer formats that hold messages too: their own adapters read them."""
 
 
-_SCORED = (frozenset({"completion", "reward"}), frozenset({"epoch", "target"}), frozenset({"trajectory_format"}))
-"""Keys that make a record an attempt at a task (verifiers, Inspect, mini-SWE-agent): not a plain chat."""
+_SCORED = (
+    frozenset({"completion", "reward"}),
+    frozenset({"epoch", "target"}),
+    frozenset({"trajectory_format"}),
+    frozenset({"session_start", "last_updated"}),
+)
+"""Keys that make a record more than a plain chat: an attempt at a task (verifiers, Inspect, mini-SWE-agent), a session
+of Hermes that is written anew as it grows."""
 
 
 class OpenAIMessages(Adapter):
