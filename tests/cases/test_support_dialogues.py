@@ -76,3 +76,20 @@ def test_actions_of_abcd(tmp_path: Path) -> None:
     assert second["steps"] == [("action", {}, None, "missing")]
     read_in(tmp_path / "parts", _SAMPLES / "abcd" / "parts.json")
     assert sorted(row["conversation_id"] for row in rows(tmp_path / "parts")) == ["3005", "3006"]
+
+
+def test_a_slack_thread_over_two_days(tmp_path: Path) -> None:
+    first, second = (_SAMPLES / "slack_export" / f"2026-02-{day}.json" for day in (26, 27))
+    read_in(tmp_path / "lake", second)
+    report = read_in(tmp_path / "lake", first)
+    assert report["ignored"] == {"channel_event": 1}
+    found = {row["conversation_id"]: row for row in rows(tmp_path / "lake")}
+    thread = found["1772100001.000200"]
+    assert [(message["role"], message["name"]) for message in thread["messages"]] == [
+        ("user", "U01"),
+        ("assistant", "U09"),
+        ("user", "U01"),
+    ]
+    assert (thread["final_text"], thread["n_records"], thread["day"]) == ("On 20 April.", 3, "2026-02-26")
+    broadcast = found["1772000000.000100"]
+    assert [message["content"] for message in broadcast["messages"]] == ["Who has seed?", "I have."]
