@@ -117,8 +117,9 @@ class _Call:
         answers = [[said(message) for message in choice.messages] for choice in self._answer.choices]
         keys = [self._key(chain, name, messages) for messages in answers or [[]]]
         key, previous = keys[0], self._asked.previous or self._answer.previous
+        kit, kits = self._memory.kit(key, self._asked.tools or self._exchange.tools)
         payload = {
-            "call": name, "api": self._codec.name, "path": [message.name for message in path],
+            "call": name, "kit": kit, "kits": kits, "api": self._codec.name, "path": [message.name for message in path],
             "states": states, "said": self._memory.new(key, path), "asked": chain.now(),
             "outs": [state_number(chain.after(messages)) for messages in answers],
             "answers": [_told(choice) for choice in self._answer.choices], **self._facts(previous),
@@ -188,7 +189,6 @@ class _Call:
         usage = answer.usage or exchange.usage
         if answer.usage is not None and exchange.usage is not None and answer.usage.cost_usd is None:
             answer.usage.cost_usd = exchange.usage.cost_usd
-        tools = exchange.tools if self._asked.tools is None else self._asked.tools
         if usage is not None and not _adds_up(usage, answer.rest):
             self.flags.add("usage_mismatch")
         # What a response repeats of its request is told once.
@@ -196,7 +196,7 @@ class _Call:
         if answer.usage is not None:
             rest = {key: value for key, value in rest.items() if key not in _USAGES or not _is_plain(value)}
         return {
-            "tools": tools, "model": answer.model or self._asked.model or exchange.model or model_in(self._url),
+            "model": answer.model or self._asked.model or exchange.model or model_in(self._url),
             "asked_model": self._asked.model,
             "provider": exchange.provider or provider_at(self._url) or self._codec.provider, "at": exchange.at,
             "ended_at": exchange.ended_at, "created": answer.at, "error": error, "done": answer.done,

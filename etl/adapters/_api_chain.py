@@ -56,6 +56,17 @@ class Memory:
             found = self._read[key] = [said(message) for message in codec.message(item)]
         return found
 
+    def kit(self, key: str, tools: Any) -> tuple[int | None, dict[str, Any]]:
+        """Tool definitions by their digest, and themselves where this conversation has not been given them yet."""
+        if not tools:
+            return None, {}
+        name = state_number(blake2b(_encode(tools), digest_size=8))
+        sent = self._sent.setdefault(key, set())
+        if name in sent:
+            return name, {}
+        sent.add(name)
+        return name, {str(name): tools}
+
     def new(self, key: str, messages: Sequence[Said]) -> dict[str, Body]:
         """Those that this conversation has not been given yet."""
         sent = self._sent.setdefault(key, set())

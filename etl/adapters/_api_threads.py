@@ -32,6 +32,9 @@ class Call(msgspec.Struct, gc=False):
     asked: int = 0
     outs: list[int] = msgspec.field(default_factory=list)
     answers: list[Body] = msgspec.field(default_factory=list)
+    kit: int | None = None
+    kits: dict[str, Any] = msgspec.field(default_factory=dict)
+    """Tool definitions that were new with this call, by digest; `kit` names those of the call."""
     tools: Any = None
     model: str | None = None
     asked_model: str | None = None
@@ -277,6 +280,7 @@ def _calls(family: Sequence[StoredEvent], messages: dict[int, Body]) -> dict[str
     """Calls by name, copies and polls of one response made one; what they sent goes to `messages`."""
     found: dict[str, list[Call]] = {}
     bridges: dict[str, list[StoredEvent]] = {}
+    kits: dict[str, Any] = {}
     for event in family:
         value = event.record.value
         if "bridge" in value:
@@ -286,7 +290,10 @@ def _calls(family: Sequence[StoredEvent], messages: dict[int, Body]) -> dict[str
         call.key, call.moment, call.events = event.key, event.at, [event]
         event.record.notes, event.record.mended = tuple(call.notes), tuple(call.mended)
         messages.update((int(name), form) for name, form in call.said.items())
+        kits.update(call.kits)
         found.setdefault(call.call, []).append(call)
+    for call in (call for same in found.values() for call in same):
+        call.tools = kits.get(str(call.kit))
     calls: dict[str, Call] = {}
     for name, same in sorted(found.items()):
         for number, call in enumerate(_distinct(same)):
