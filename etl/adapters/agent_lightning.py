@@ -2,8 +2,8 @@
 
 A game is `{answer, category, correct, interactions: [{question, response}]}`: the agent asks, the environment answers.
 A record with an error in the place of the game is a row without messages, so that the attempt counts. A question to a
-database is `{db_id, question, gold, pred, reward}`. The model is not in the records: sets of runs by different models want a
-`--source` each.
+database is `{db_id, question, gold, pred, reward}`. The model is not in the records: sets of runs by different models
+want a `--source` each.
 """
 
 from __future__ import annotations
