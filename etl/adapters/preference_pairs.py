@@ -166,6 +166,14 @@ def _judged(record: Record, value: dict[str, Any], label: str) -> Conversation:
 
 
 def _made(record: Record, rest: dict[str, Any], found: Side) -> Conversation:
-    for message in found.messages[: found.shared]:
+    """The row of one side. Where turns of the assistant come before the answer, the task is all of what it answers to,
+    not the first thing asked.
+    """
+    before = found.messages[: found.shared]
+    said = msgspec.json.encode([(message.role, message.content) for message in before])
+    for message in before:
         message.inherited = message.role == "assistant"
-    return row(record, rest, found.messages, found.unread)
+    made = row(record, rest, found.messages, found.unread)
+    if any(message.inherited for message in before):
+        made.task = ("preference", digest(said))
+    return made

@@ -14,6 +14,8 @@ from etl.adapter import Adapter, FileContext, Sample
 from etl.adapters._blocks import identifier, plain
 from etl.adapters._chat import parsed
 from etl.conversation import Conversation, Message, Outcome, Record, ToolCall, Unusable
+from etl.decode import encode
+from etl.identity import digest
 
 _ROLES = {"user": "user", "assistant": "assistant", "agent": "assistant", "system": "assistant"}
 _SCORED = frozenset({"context", "generation", "reward"})
@@ -134,6 +136,7 @@ def _scored(record: Record, value: dict[str, Any]) -> Outcome:
         turns.messages.append(Message("assistant", plain(value["generation"])))
     made = _made(record, value, turns, "context", "generation", "reward")
     made.reward = value["reward"]
+    made.task = ("taskmaster", digest(encode(context).encode()))
     return made
 
 

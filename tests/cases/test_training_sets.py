@@ -117,3 +117,11 @@ def test_instructions(tmp_path: Path) -> None:
     assert found["Translate to Welsh.\nthyme"]["final_text"] == "teim"
     later = found["What do I sow in March?"]
     assert (later["prompt_len"], later["final_text"], later["messages"][0]["role"]) == (4, "Leeks.", "system")
+
+
+def test_a_longer_context_is_the_task(tmp_path: Path) -> None:
+    read_in(tmp_path / "lake", _PREFERENCE / "pairs.jsonl", _PREFERENCE / "transcripts.jsonl")
+    tasks = {row["prompt"][:6]: row["task_id"] for row in rows(tmp_path / "lake")}
+    assert len(set(tasks.values())) == len(tasks)
+    sides = [row["task_id"] for row in rows(tmp_path / "lake") if row["prompt"] == "Hello"]
+    assert (len(sides), len(set(sides))) == (2, 1)
