@@ -45,8 +45,18 @@ def output_of(value: Any) -> Output:
             success = value.get("success")
             failed = not success if isinstance(success, bool) else None
             return Output(inner.text, inner.parts, failed, rest=without(value, "content", "success") or None)
-    inner = result({"content": [value] if isinstance(value, dict) and "text" in value else value})
+    blocks = [value] if isinstance(value, dict) and "text" in value else value
+    if isinstance(blocks, list):
+        blocks = [
+            {k: v for k, v in each.items() if v is not None} if isinstance(each, dict) else each for each in blocks
+        ]
+    inner = result({"content": blocks})
     return Output(inner.text, inner.parts, rest=inner.rest)
+
+
+def _filled(block: Any) -> Any:
+    """A block without its nulls: every key is there in all of them, whatever it is of."""
+    return {key: value for key, value in block.items() if value is not None} if isinstance(block, dict) else block
 
 
 def _wrapped(text: str) -> Output | None:
