@@ -4,9 +4,9 @@ Every call repeats the conversation so far. Calls that continue one another beco
 whenever they were logged (`_api_calls.py` says by what they are known, `_api_threads.py` how they are joined,
 `_api_rows.py` what becomes of them). The API is told by the address or by the shape of the bodies (`_api_choice.py`).
 
-Images, sound and documents in base64 are kept whole, in `message_info.parts`. Of the headers of HTTP those are kept that
-say something about a call (`_api_pairs.py`); credentials in headers, addresses and bodies are replaced by a label before
-anything is stored (`_api_secrets.py`).
+Images, sound and documents in base64 are kept whole, in `message_info.parts`. Of the headers of HTTP those are kept
+that say something about a call (`_api_pairs.py`); credentials in headers, addresses and bodies are replaced by a label
+before anything is stored (`_api_secrets.py`).
 """
 
 from __future__ import annotations
