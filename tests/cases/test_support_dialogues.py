@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 from typing import Any
 
@@ -93,3 +94,25 @@ def test_a_slack_thread_over_two_days(tmp_path: Path) -> None:
     assert (thread["final_text"], thread["n_records"], thread["day"]) == ("On 20 April.", 3, "2026-02-26")
     broadcast = found["1772000000.000100"]
     assert [message["content"] for message in broadcast["messages"]] == ["Who has seed?", "I have."]
+
+
+def test_notes_of_a_ticket_are_no_messages(tmp_path: Path) -> None:
+    read_in(tmp_path / "lake", _SAMPLES / "zendesk")
+    found = {row["conversation_id"]: told(row) for row in rows(tmp_path / "lake")}
+    assert [role for role, _ in found["71"]["messages"]] == ["user", "assistant"]
+    assert found["71"]["final_text"] == "It leaves today."
+    assert [note["body"] for note in found["71"]["extra"]["internal_notes"]] == ["Packed twice, check shelf 4."]
+    assert (found["72"]["messages"], found["72"]["flags"]) == ([], ["content_not_captured", "incomplete"])
+    assert found["76"]["messages"] == [("user", "Open on Sunday?"), ("assistant", "From ten.")]
+
+
+def test_a_ticket_that_grew_is_the_same_row(tmp_path: Path) -> None:
+    (ticket,) = json.loads((_SAMPLES / "zendesk" / "beside.json").read_bytes())
+    before, after = tmp_path / "before.json", tmp_path / "after.json"
+    after.write_text(json.dumps([ticket]))
+    ticket["comments"] = ticket["comments"][:1]
+    before.write_text(json.dumps([ticket]))
+    read_in(tmp_path / "lake", before)
+    assert read_in(tmp_path / "lake", after)["rows"]["replaced"] == 1
+    read_in(tmp_path / "lake", before)
+    assert [row["final_text"] for row in rows(tmp_path / "lake")] == ["From ten."]
