@@ -16,6 +16,8 @@ _CALL = re.compile(r"<tool_call>\s*(.*?)\s*</tool_call>", re.DOTALL)
 _IDS = ("id", "conversation_id", "uuid", "conversation_hash", "prompt_id", "question_id", "idx", "index")
 _TOOLS = ("tools", "functions")
 _SYSTEM = ("system", "system_prompt", "system_message")
+_MEDIA = {"images": ("image", "<image>"), "videos": ("video", "<video>"), "audios": ("audio", "<audio>")}
+"""Key of the files of a row → type of their parts, and what stands for one in a text."""
 _LITERAL = 100_000
 """Longest text that is read as a Python literal."""
 
@@ -30,6 +32,7 @@ def row(record: Record, rest: dict[str, Any], messages: list[Message], unread: d
             if told.text or told.parts:
                 messages.insert(0, Message("system", told.text, parts=told.parts))
             break
+    _place_media(rest, messages)
     tools = next((rest.pop(key) for key in _TOOLS if rest.get(key) is not None), None)
     made = Conversation(
         messages,
@@ -44,6 +47,24 @@ def row(record: Record, rest: dict[str, Any], messages: list[Message], unread: d
         rest["unread"] = {**rest["unread"], **unread} if isinstance(rest.get("unread"), dict) else unread
     made.extra = rest or None
     return made
+
+
+def _place_media(rest: dict[str, Any], messages: list[Message]) -> None:
+    """Images, videos and recordings beside the turns go to the messages whose text has their marks, in order; where
+    there are more or fewer marks than files, they stay beside.
+    """
+    for key, (kind, mark) in _MEDIA.items():
+        files = rest.get(key)
+        marks = sum(message.content.count(mark) for message in messages)
+        if not isinstance(files, list) or not files or len(files) != marks:
+            continue
+        waiting = list(rest.pop(key))
+        for message in messages:
+            here = message.content.count(mark)
+            if here:
+                parts = [{"type": kind, kind: file} for file in waiting[:here]]
+                message.parts = [*(message.parts or ()), *parts]
+                del waiting[:here]
 
 
 class Asked(NamedTuple):

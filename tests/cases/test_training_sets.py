@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 from typing import Any
 
@@ -125,3 +126,11 @@ def test_a_longer_context_is_the_task(tmp_path: Path) -> None:
     assert len(set(tasks.values())) == len(tasks)
     sides = [row["task_id"] for row in rows(tmp_path / "lake") if row["prompt"] == "Hello"]
     assert (len(sides), len(set(sides))) == (2, 1)
+
+
+def test_images_lie_where_their_marks_are(tmp_path: Path) -> None:
+    read_in(tmp_path / "lake", _OURS)
+    (row,) = (row for row in rows(tmp_path / "lake") if row["conversation_id"] == "sg-media")
+    parts = [json.loads(info["parts"] or "[]") for info in row["message_info"]]
+    assert parts == [[{"type": "image", "image": "beds/1.png"}], [], [{"type": "image", "image": "beds/2.png"}], []]
+    assert json.loads(row["extra"]) == {"audios": ["a.wav"]}
