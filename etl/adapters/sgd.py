@@ -7,11 +7,11 @@ result stand before the utterance. Dialogue ids repeat between the parts of the 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from typing import Any
+from typing import Any, ClassVar
 
 from etl.adapter import Adapter, FileContext, Sample
 from etl.adapters._blocks import identifier, plain
-from etl.conversation import Conversation, Message, Outcome, Record, ToolCall, Unusable
+from etl.conversation import Conversation, Ignored, Message, Outcome, Record, ToolCall, Unusable
 from etl.decode import encode
 
 _ROLES = {"USER": "user", "SYSTEM": "assistant"}
@@ -26,16 +26,21 @@ class Sgd(Adapter):
         "Schema-guided dialogues (SGD): {dialogue_id, turns: [{speaker, utterance, frames}]}, service calls as steps"
     )
 
+    ignores: ClassVar[dict[str, str]] = {
+        "service_schema": "the definition of a service, from the `schema.json` beside the dialogues: nobody speaks"
+    }
+
     def score(self, sample: Sample) -> float:
-        """Sure of turns with speaker, utterance and frames."""
+        """Sure of turns with speaker, utterance and frames, and of the schema beside them."""
         if not sample.values:
             return 0.0
-        return sum(0.95 for value in sample.objects() if _is_dialogue(value)) / len(sample.values)
+        known = sum(0.95 for value in sample.objects() if _is_dialogue(value) or _is_schema(value))
+        return known / len(sample.values)
 
     def parse(self, records: Iterable[Record], file: FileContext) -> Iterator[Outcome]:
         """One conversation a dialogue."""
         for record in records:
-            yield _outcome(record)
+            yield Ignored("service_schema") if _is_schema(record.value) else _outcome(record)
 
 
 def _is_dialogue(value: dict[str, Any]) -> bool:
@@ -45,6 +50,10 @@ def _is_dialogue(value: dict[str, Any]) -> bool:
         and bool(turns)
         and all(isinstance(turn, dict) and {"speaker", "utterance", "frames"} <= turn.keys() for turn in turns[:8])
     )
+
+
+def _is_schema(value: Any) -> bool:
+    return isinstance(value, dict) and "turns" not in value and {"service_name", "slots", "intents"} <= value.keys()
 
 
 def _outcome(record: Record) -> Outcome:

@@ -116,3 +116,10 @@ def test_a_ticket_that_grew_is_the_same_row(tmp_path: Path) -> None:
     assert read_in(tmp_path / "lake", after)["rows"]["replaced"] == 1
     read_in(tmp_path / "lake", before)
     assert [row["final_text"] for row in rows(tmp_path / "lake")] == ["From ten."]
+
+
+def test_the_schema_beside_dialogues_is_no_log(tmp_path: Path) -> None:
+    schema = tmp_path / "schema.json"
+    schema.write_text(json.dumps([{"service_name": "Seeds_1", "slots": [], "intents": []}] * 2, indent=1))
+    report = read_in(tmp_path / "lake", schema)
+    assert (report["ignored"], report["files"]["failed"]) == ({"service_schema": 2}, 0)
