@@ -1,8 +1,8 @@
 """Tool calls into steps: arguments as the text of an object, ids made unique, each result paired with its call.
 
 A result answers the open call with its id: of the latest message that made one, the first; without an id, the first
-open call of the same name, else the only open call. A missing result stays missing, an orphan stays where it is;
-nothing is invented.
+open call of the same name; without a name either, the first open call of the latest message that made one. A missing
+result stays missing, an orphan stays where it is; nothing is invented.
 """
 
 from __future__ import annotations
@@ -159,13 +159,14 @@ class Pairing:
             latest = waiting[-1].message_index
             return waiting.pop(next(n for n, step in enumerate(waiting) if step.message_index == latest))
         candidates = [step for waiting in self._open.values() for step in waiting]
-        named = [step for step in candidates if message.name and step.name == message.name]
-        if named:
-            chosen = min(named, key=lambda step: self.steps.index(step))
-        elif len(candidates) == 1 and not message.name:
-            chosen = candidates[0]
+        if message.name:
+            candidates = [step for step in candidates if step.name == message.name]
         else:
+            latest = max((step.message_index for step in candidates), default=0)
+            candidates = [step for step in candidates if step.message_index == latest]
+        if not candidates:
             return None
+        chosen = min(candidates, key=self.steps.index)
         for waiting in self._open.values():
             if chosen in waiting:
                 waiting.remove(chosen)

@@ -22,6 +22,7 @@ from etl.tools import Definitions
 from etl.transcript import Refused, Transcript
 
 _TRUNCATED = frozenset({"length", "max_tokens", "max_output_tokens", "MAX_TOKENS", "incomplete"})
+_NO_TOOLS = (None, [], {}, "", "[]", "{}", "null")
 _INSTRUCTIONS = ("system", "developer")
 _pack = msgspec.msgpack.Encoder().encode
 
@@ -103,7 +104,7 @@ def _row(
     started, ended = _span(conversation, transcript)
     tools = file.tools.text(conversation.tools) if conversation.tools else None
     extra = dict(conversation.extra) if conversation.extra else {}
-    if tools is None and conversation.tools not in (None, [], ""):
+    if tools is None and conversation.tools not in _NO_TOOLS:
         fitting.miss("tools", conversation.tools)
     status = _status(conversation, messages, steps, flags)
     prompt = conversation.prompt if conversation.prompt is not None else _prompt(messages)
