@@ -51,6 +51,13 @@ _SPEECH = {
     "events",
     "turns",
     "text",
+    "input",
+    "output",
+    "inputs",
+    "outputs",
+    "trace",
+    "observations",
+    "runs",
 }
 """Keys that a conversation has somewhere near its top; a single object without any of them is settings or metadata."""
 

@@ -85,7 +85,7 @@ class Unit(NamedTuple):
 
 def is_span(value: Any) -> bool:
     """Whether an object is one span, in any shape."""
-    if not isinstance(value, dict):
+    if not isinstance(value, dict) or "run_type" in value or "dotted_order" in value:  # the latter: LangSmith runs
         return False
     if any(isinstance(key, str) and key.startswith(_FLAT) for key in value):
         return first(value, _TRACE) is not None or first(value, _ID) is not None

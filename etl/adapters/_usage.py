@@ -47,6 +47,10 @@ def tokens(usage: Any) -> Tokens | None:
 
 
 def _count(value: Any) -> int | None:
+    """A count that is no negative number; some gateways write whole floats, or text."""
+    whole = type(value) is float and value.is_integer()
+    if whole or (type(value) is str and value.isascii() and value.isdigit() and len(value) < 19):
+        value = int(value)
     return value if type(value) is int and value >= 0 else None
 
 
