@@ -62,7 +62,7 @@ def read_messages(value: dict[str, Any], model: str | None) -> Reading | str:
     attachments = attachments_of(value)
     answers = _answers(value)
     reading = Reading([], text(_choice(obj(value, "output")).get("stop_reason")))
-    for logged in items(value, "messages"):
+    for logged in items(value, "messages") or _pooled(value):
         turn = resolved(logged, attachments)
         read = chat_messages(_plain_turn(turn))
         if isinstance(read, str):
@@ -77,6 +77,20 @@ def read_messages(value: dict[str, Any], model: str | None) -> Reading | str:
     reading.started_at = next((event.get("timestamp") for event in events_of(value)), None)
     reading.usage = _usage(value, reading.messages, answers, model)
     return reading
+
+
+def _pooled(value: dict[str, Any]) -> list[Any]:
+    """The messages of the last request, by its references into the pool of the sample, and the answer to it."""
+    pool = items(value, "message_pool")
+    requests = [event for event in events_of(value) if event.get("event") == "model" and event.get("input_refs")]
+    if not pool or not requests:
+        return []
+    found: list[Any] = []
+    for reference in items(requests[-1], "input_refs"):
+        if isinstance(reference, list) and len(reference) == 2 and all(type(end) is int for end in reference):
+            found += pool[max(reference[0], 0) : max(reference[1], 0)]
+    answer = obj(_choice(obj(requests[-1], "output")), "message")
+    return [*found, answer] if answer else found
 
 
 def events_of(value: dict[str, Any]) -> list[dict[str, Any]]:

@@ -9,25 +9,6 @@ from etl.adapters._chat import chat_messages
 from etl.conversation import Message
 
 
-def pair_in_order(messages: Sequence[Message]) -> None:
-    """Give results without a call id the ids of the calls before them, in order.
-
-    Only where they are as many as the calls of the message that they follow: a result that is missing among several
-    cannot be told from the ones that are there.
-    """
-    position = 0
-    while position < len(messages):
-        calls = messages[position].calls or []
-        position += 1
-        results = []
-        while position < len(messages) and messages[position].role == "tool":
-            results.append(messages[position])
-            position += 1
-        if len(results) == len(calls) > 1 and not any(message.call_id for message in results):
-            for call, message in zip(calls, results, strict=True):
-                message.call_id = call.id
-
-
 def transcript(listed: Any, role: str) -> list[Message] | str:
     """Messages of a list in OpenAI form, or of a bare text that `role` said; the reason where one is none."""
     if listed is None:

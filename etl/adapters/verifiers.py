@@ -16,7 +16,7 @@ from typing import Any, NamedTuple
 
 from etl.adapter import Adapter, FileContext, Sample
 from etl.adapters._blocks import identifier, plain
-from etl.adapters._rollouts import count, numbers, obj, pair_in_order, text, transcript
+from etl.adapters._rollouts import count, numbers, obj, text, transcript
 from etl.conversation import Conversation, Message, Outcome, Record, Tokens, Unusable
 from etl.decode import JsonError, decode, encode
 from etl.identity import digest
@@ -65,7 +65,8 @@ def _is_rollout(value: dict[str, Any]) -> bool:
     return (
         value.keys() >= _NEEDED
         and not value.keys().isdisjoint(_NAMING)
-        and all(isinstance(value[key], (list, str)) for key in ("prompt", "completion"))
+        and isinstance(value["prompt"], (list, str))
+        and isinstance(value["completion"], (list, str, type(None)))
     )
 
 
@@ -101,7 +102,6 @@ def _rollout(record: Record, run: _Run, seen: Counter[str]) -> Conversation | Un
     error = _error(value.get("error"))
     if not messages and error is None:
         return Unusable(record, "no_messages", "prompt and completion are empty, and no error says why")
-    pair_in_order(messages)
     example = identifier(value.get("example_id"))
     shown = identifier(value.get("id")) if example is None else example
     named = example if example is not None else digest(_encoded([value.get("prompt"), value.get("answer")]))

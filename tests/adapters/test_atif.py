@@ -45,12 +45,6 @@ def test_results_without_ids_answer_the_calls_of_their_step_in_order(calls: int)
     ]
 
 
-def test_one_result_of_two_calls_is_not_guessed_at() -> None:
-    row = _row(_trajectory({"source": "user", "message": "Go"}, _agent(2, [{"content": "of which?"}])))
-    assert [step["status"] for step in row["steps"]] == ["missing", "missing"]
-    assert "orphan_result" in row["flags"]
-
-
 def test_a_sub_agent_in_another_file_names_its_parent(tmp_path: Path) -> None:
     asked, answered = {"source": "user", "message": "Go"}, {"source": "agent", "message": "Gone"}
     below = {"name": "pilot-summary", "extra": {"parent_session_id": SESSION}}

@@ -113,3 +113,16 @@ def test_what_a_grader_used_is_not_the_agents() -> None:
     assert (row["usage"]["input_tokens"], row["usage"]["cached_tokens"]) == (15, 10)
     (row,) = read(_log(_sample(model_usage=both)), INSPECT).rows
     assert row["usage"]["input_tokens"] == 500
+
+
+def test_a_pool_of_messages_stands_for_the_messages() -> None:
+    pool = [
+        {"role": "system", "content": "Add."},
+        {"role": "user", "content": "1+1?"},
+        {"role": "user", "content": "2?"},
+    ]
+    answer = {"choices": [{"message": {"id": "a", "role": "assistant", "content": "attachment://7"}}]}
+    event = {"event": "model", "input": [], "input_refs": [[0, 1], [2, 3]], "output": answer}
+    sample = _sample(messages=[], message_pool=pool, events=[event], attachments={"7": "Two."})
+    (row,) = read(_log(sample), INSPECT).rows
+    assert [message["content"] for message in row["messages"]] == ["Add.", "2?", "Two."]
