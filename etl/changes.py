@@ -5,7 +5,7 @@ disagree.
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from typing import NamedTuple
 
 from etl.adapter import adapters
@@ -43,17 +43,20 @@ def changes(
     adapter's name.
 
     Files that failed or were skipped are looked at again, since an adapter may read them now. `reparse` reads
-    unchanged files again where a newer adapter reads them.
+    unchanged files again: after an adapter changed, or a data file was lost.
     """
-    versions = {name: adapter.version for name, adapter in adapters().items()}
-    return [_change(file, known, source, format, reparse, versions) for file in files]
+    names = [source] if source is not None else [name for name in known if name in adapters()]
+    return [_change(file, known, names, source, format, reparse) for file in files]
 
 
 def _change(
-    file: FoundFile, known: Mapping[str, Mapping[str, KnownFile]], source: str | None, format: str | None,
-    reparse: bool, versions: Mapping[str, int],
-) -> Change:  # fmt: skip
-    names = [source] if source is not None else [name for name in known if name in versions]
+    file: FoundFile,
+    known: Mapping[str, Mapping[str, KnownFile]],
+    names: Sequence[str],
+    source: str | None,
+    format: str | None,
+    reparse: bool,
+) -> Change:
     for name in names:
         before = known.get(name, {}).get(file.uri)
         if before is None or before.adapter is None or (format is not None and before.adapter != format):
@@ -61,8 +64,7 @@ def _change(
         if source is None and before.adapter != name:
             continue
         if before.state in ("done", "growing") and _same(file, before):
-            stale = (before.adapter_version or 0) < versions.get(before.adapter, 0)
-            kind = "grown" if reparse and stale else "unchanged"
+            kind = "grown" if reparse else "unchanged"
         else:
             kind = "grown" if file.size > before.size else "new"
         return Change(file, kind, before, name)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import stat
 from collections.abc import Iterator
 from itertools import islice
 from pathlib import Path
@@ -81,9 +82,20 @@ def detect(path: Path | str, format: str | None = None, member: str | None = Non
     SourceError where it cannot be read.
     """
     uri = str(path) if member is None else f"{path}!{member}"
+    if _is_special(Path(path)):
+        raise Skipped(f"{uri}: not a regular file")
     if format is not None:
         return Detection(adapter_named(format), {}, "given with --format")
     return choose(sample(Path(path), member, uri))
+
+
+def _is_special(path: Path) -> bool:
+    """A pipe, a socket or a device: opening one may never return."""
+    try:
+        mode = path.stat().st_mode
+    except OSError:
+        return False
+    return not (stat.S_ISREG(mode) or stat.S_ISDIR(mode))
 
 
 def sample(path: Path, member: str | None, uri: str, limits: Limits = LIMITS) -> Sample:
@@ -108,7 +120,7 @@ def _sample(path: Path, member: str | None, uri: str, size: int) -> tuple[Sample
                 if len(records) >= SAMPLE_RECORDS:
                     break
     except SourceError:
-        if not head:
+        if not records:
             raise
     first = b"".join(head)
     array = first.lstrip(b"\xef\xbb\xbf \t\r\n")[:1] == b"[" and not (records and records[0].raw[:1] == b"[")
@@ -158,6 +170,11 @@ def _refuse(sample: Sample, scores: dict[str, float]) -> None:
     for magic, what in _MAGIC:
         if head.startswith(magic):
             raise Skipped(f"{sample.uri}: {what}")
+    if not sample.values and head.lstrip(b"\xef\xbb\xbf \t\r\n\x00")[:1] in (b"{", b"["):
+        raise DetectionError(
+            f"{sample.uri}: begins like JSON, but holds no whole record (cut off?); "
+            "name its format with --format to keep what there is as a reject"
+        )
     if not any(isinstance(value, (dict, list)) for value in sample.values):
         kind = "binary data" if b"\x00" in head else "text without JSON records"
         raise Skipped(f"{sample.uri}: {kind}; no adapter reads it")

@@ -68,17 +68,23 @@ def _files(root: Path) -> Iterable[Path]:
     if not root.is_dir():
         yield root
         return
-    for folder, folders, names in os.walk(root):
+    unreadable: list[OSError] = []
+    for folder, folders, names in os.walk(root, onerror=unreadable.append):
         folders[:] = sorted(name for name in folders if not _is_lake(Path(folder, name)))
         if _is_lake(Path(folder)):
             folders[:] = []
             continue
         for name in sorted(names):
             yield Path(folder, name)
+    # A folder that cannot be listed is given like a file: reading it fails, and the report names it.
+    yield from (Path(error.filename) for error in unreadable)
 
 
 def _is_lake(folder: Path) -> bool:
-    return (folder / "_delta_log").is_dir() or (folder / "rollouts" / "_delta_log").is_dir()
+    try:
+        return (folder / "_delta_log").is_dir() or (folder / "rollouts" / "_delta_log").is_dir()
+    except OSError:
+        return False
 
 
 def _excluded(path: Path, root: Path, patterns: Sequence[str]) -> bool:
@@ -91,11 +97,15 @@ def _excluded(path: Path, root: Path, patterns: Sequence[str]) -> bool:
 
 
 def _entry(path: Path) -> FoundFile:
-    uri = os.path.abspath(path)  # noqa: PTH100 (a link keeps its own name)
+    absolute = os.path.abspath(path)  # noqa: PTH100 (a link keeps its own name)
+    # A name that is no UTF-8 is shown with its bytes escaped, as a table can hold it.
+    uri = os.fsencode(absolute).decode("utf-8", "backslashreplace")
     try:
         status = path.stat()
     except OSError:
         return FoundFile(uri, path, 0, 0)
+    if stat.S_ISDIR(status.st_mode):
+        return FoundFile(uri, path, 0, status.st_mtime_ns)
     if not stat.S_ISREG(status.st_mode):
         return FoundFile(uri, path, -1, status.st_mtime_ns)
     return FoundFile(uri, path, status.st_size, status.st_mtime_ns)

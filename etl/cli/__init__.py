@@ -69,6 +69,10 @@ for _command in (ingest, sql, shell, show, formats, detect, sources, rejects, ve
 
 def main() -> NoReturn:
     """Entry point of the console script."""
+    # A stream that was closed before the start is None; what is said to it goes nowhere.
+    sys.stdin = sys.stdin or open(os.devnull, encoding="utf-8")  # noqa: PTH123, SIM115 (for the life of the process)
+    sys.stdout = sys.stdout or open(os.devnull, "w", encoding="utf-8")  # noqa: PTH123, SIM115
+    sys.stderr = sys.stderr or open(os.devnull, "w", encoding="utf-8")  # noqa: PTH123, SIM115
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, io.TextIOWrapper):
             stream.reconfigure(errors="backslashreplace")  # what the terminal's encoding lacks is no reason to stop

@@ -21,7 +21,7 @@ from etl.lake.errors import one_line, reading
 from etl.lake.log import LiveFile, create_table, snapshot
 from etl.lake.lookup import Lookup
 from etl.lake.partition import check_source
-from etl.lake.place import Place
+from etl.lake.place import STAGING, Place
 from etl.lake.plan import plan_compaction
 from etl.lake.precedence import RowCounts, decide_rollouts
 from etl.lake.staging import StagedFile
@@ -81,6 +81,11 @@ class Lake:
         """The lake of that folder, made where there is none and completed where its making was cut off."""
         place = Place(root)
         with one_line(f"create the lake {place.root}"):
+            found = {entry.name for entry in place.root.iterdir()} if place.root.is_dir() else set()
+            if found and not found & {*TABLES, STAGING}:
+                raise LakeError(
+                    f"{place.root} holds other files and no lake; choose an empty folder, or one that is not there yet"
+                )
             place.root.mkdir(parents=True, exist_ok=True)
             for table in TABLES:
                 create_table(place, table)

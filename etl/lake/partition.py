@@ -54,7 +54,13 @@ def folder_of(partition: Mapping[str, str], keys: Sequence[str]) -> str:
     >>> folder_of({"source": "a=b", "day": "unknown"}, ("source", "day"))
     'source=a%3Db/day=unknown'
     """
-    return "/".join(f"{key}={quote(partition[key], safe='')}" for key in keys)
+    return "/".join(f"{key}={_folder_name(partition[key])}" for key in keys)
+
+
+def _folder_name(value: str) -> str:
+    """Percent-encoded; so is the first letter of `null`, which DuckDB 1 takes for a null."""
+    name = quote(value, safe="")
+    return f"%{ord(name[0]):02X}{name[1:]}" if name.lower() == "null" else name
 
 
 def partition_of(folder: str) -> dict[str, str]:
