@@ -22,7 +22,7 @@ from etl.tools import Definitions
 from etl.transcript import Refused, Transcript
 
 _TRUNCATED = frozenset({"length", "max_tokens", "max_output_tokens", "MAX_TOKENS", "incomplete"})
-_NO_TOOLS = (None, [], {}, "", "[]", "{}", "null")
+_NO_TOOLS: tuple[Any, ...] = (None, [], {}, "", "[]", "{}", "null")
 _INSTRUCTIONS = ("system", "developer")
 _pack = msgspec.msgpack.Encoder().encode
 

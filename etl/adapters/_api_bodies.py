@@ -135,7 +135,7 @@ def _is_event_stream(raw: bytes) -> bool:
     if len(raw) < 16:
         return False
     size, _, check = _PRELUDE.unpack_from(raw)
-    return 16 <= size <= 1 << 25 and zlib.crc32(raw[:8]) == check
+    return bool(16 <= size <= 1 << 25 and zlib.crc32(raw[:8]) == check)
 
 
 def _aws(raw: bytes) -> tuple[list[Any], bool]:

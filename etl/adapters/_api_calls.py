@@ -241,7 +241,7 @@ def _counted(usage: Tokens | None) -> Body | None:
     return {name: value for name in usage.__struct_fields__ if (value := getattr(usage, name)) is not None}
 
 
-_EMPTY = (None, "", {}, [])
+_EMPTY: tuple[Any, ...] = (None, "", {}, [])
 
 
 def _said_only(log: Body) -> Body:

@@ -152,10 +152,10 @@ def usage(logged: Any) -> Tokens | None:
         )
     )  # fmt: skip
     fresh = count(told.get("inputTokens"))
-    found = Tokens(
+    used = Tokens(
         None if fresh is None else total(fresh, read, written), count(told.get("outputTokens")), read, written
     )
-    return found if found != Tokens() else None
+    return used if used != Tokens() else None
 
 
 def _answered(body: Body) -> Answered:

@@ -220,7 +220,8 @@ def _joined(chunks: Sequence[Any]) -> Body:
     for chunk in map(obj, chunks):
         body.update({key: value for key, value in chunk.items() if key != "candidates" and value is not None})
         for place, part in enumerate(map(obj, arr(chunk.get("candidates")))):
-            index = part.get("index") if type(part.get("index")) is int else place
+            logged = part.get("index")
+            index: int = logged if type(logged) is int else place
             candidate = candidates.setdefault(index, {"content": {"role": "model", "parts": []}})
             candidate["content"]["parts"] += _run(
                 candidate["content"]["parts"], arr(obj(part.get("content")).get("parts"))
@@ -237,7 +238,7 @@ def _run(before: list[Any], parts: list[Any]) -> list[Any]:
     """The parts that are new; text that goes on is added to the last part, thoughts to thoughts."""
     new: list[Any] = []
     for part in parts:
-        last = new[-1] if new else before[-1] if before else None
+        last: Any = new[-1] if new else before[-1] if before else None
         if _only_text(part) and _only_text(last) and part.get("thought") == last.get("thought"):
             last["text"] += part["text"]
         else:

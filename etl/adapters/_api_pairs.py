@@ -217,7 +217,7 @@ def _pair(records: tuple[Record, ...], value: Body) -> Exchange:
         inner = http_exchange((), {"response": response})
         made.response, status = (
             inner.response,
-            inner.status if inner.status is not None else response.get("status_code", status),
+            inner.status if inner.status is not None else obj(response).get("status_code", status),
         )
         rest["response_http"] = inner.log
     for key in ("rawHeaders", "reqheaders", "headers", "request_headers", "response_headers"):

@@ -146,13 +146,13 @@ def _told(message: Message, turn: dict[str, Any]) -> None:
 
 def _answers(value: dict[str, Any]) -> dict[str | None, dict[str, Any]]:
     """The model events by the id of the message that each gave."""
-    found = {}
+    found: dict[str | None, dict[str, Any]] = {}
     for event in events_of(value):
         if event.get("event") == "model":
             name = text(obj(_choice(obj(event, "output")), "message").get("id"))
             if name is not None:
                 found[name] = event
-    return {**found}
+    return found
 
 
 def _answered(message: Message, event: dict[str, Any] | None) -> None:
