@@ -133,15 +133,20 @@ class Rejects:
         self._staging = staging
         self._rows: list[tuple[Any, ...]] = []
         self._bytes = 0
+        self._seen: Counter[tuple[str, str, int | None, str]] = Counter()
 
     def add(
         self, result: FileResult, reason: str, message: str, raw: bytes, place: Place, length: int | None = None
     ) -> None:
         result.rejects[reason] += 1
+        # Units of one record (spans of a batch) share its place: the second one with a reason is told apart by its number.
+        place_of = (result.source, result.uri, place.offset, reason)
+        number = self._seen[place_of]
+        self._seen[place_of] += 1
         result.first_rejects.setdefault(reason, (place, message))
         self._rows.append(
             (
-                reject_id(result.source, result.uri, place.offset, reason),
+                reject_id(result.source, result.uri, place.offset, f"{reason}#{number}" if number else reason),
                 result.source,
                 result.uri,
                 place.line,

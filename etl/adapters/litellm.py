@@ -90,6 +90,8 @@ def _exchange(record: Record, value: Body) -> Exchange:
     made.request = _request(messages, response, parameters, log)
     made.api = _api(made.request, obj(response), str(value.get("call_type")))
     made.id = text(log.pop("id", None)) or text(log.pop("request_id", None))
+    if made.id is not None and made.id != text(obj(response).get("id")):
+        log["id"] = made.id  # the gateway's own, by which an operator finds the call again
     made.at, made.ended_at = (
         log.pop("startTime", log.pop("start_time", None)),
         log.pop("endTime", log.pop("end_time", None)),
