@@ -139,7 +139,7 @@ class Rejects:
         self, result: FileResult, reason: str, message: str, raw: bytes, place: Place, length: int | None = None
     ) -> None:
         result.rejects[reason] += 1
-        # Units of one record (spans of a batch) share its place: the second one with a reason is told apart by its number.
+        # Units of one record (spans of a batch) share its place: a second one with a reason gets a number.
         place_of = (result.source, result.uri, place.offset, reason)
         number = self._seen[place_of]
         self._seen[place_of] += 1
