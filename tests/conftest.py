@@ -19,6 +19,7 @@ settings.load_profile("quick")
 
 def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption("--write-golden", action="store_true", help="write tests/golden/ anew")
+    parser.addoption("--thorough", action="store_true", help="every kind of junk in every field, not a third of them")
 
 
 @pytest.fixture

@@ -12,12 +12,12 @@ import etl
 PACKAGE = Path(etl.__file__).parent
 GROUPS = {
     "foundation": {
-        "conversation", "decode", "errors", "flags", "footprint", "harmless", "identity", "row", "scanning", "schema",
-        "shipped", "times",
+        "conversation", "database", "decode", "errors", "flags", "footprint", "harmless", "identity", "row", "scanning",
+        "schema", "shipped", "times",
     },
     "reading": {
         "adapter", "adapters", "calls", "coerce", "columns", "detection", "discover", "framing", "normalise", "opening",
-        "tools", "transcript",
+        "tools", "transcript", "zipped",
     },
     "storing": {"card", "lake", "redact"},
     "asking": {"frames", "query", "show"},

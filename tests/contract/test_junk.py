@@ -12,10 +12,14 @@ from tests.contract.junk import KINDS, fields, spoiled, values
 
 
 @pytest.mark.parametrize("sample", sample_logs(), ids=lambda sample: sample.name)
-def test_junk_in_every_field(sample: SampleLog) -> None:
+def test_junk_in_every_field(sample: SampleLog, pytestconfig: pytest.Config) -> None:
+    """Every field; with `--thorough` (as in `make check`) every kind in each, else a third that differs by field."""
+    thorough = pytestconfig.getoption("--thorough")
     seen: set[str] = set()
-    for field in fields(sample.adapter)[sample.name]:
-        for kind, data in spoiled(sample.name, field).items():
+    for number, field in enumerate(fields(sample.adapter)[sample.name]):
+        for place, (kind, data) in enumerate(spoiled(sample.name, field).items()):
+            if not thorough and (place + number) % 3:
+                continue
             try:
                 new = [row for row in read(data, sample.adapter).parsed if row.row_hash not in seen]
                 for row in stored(new) if new else ():
