@@ -156,6 +156,8 @@ class Pairing:
             waiting = self._open.get(message.call_id)
             if not waiting:
                 return None
+            if len(waiting) == 1:
+                return waiting.pop()
             latest = waiting[-1].message_index
             return waiting.pop(next(n for n, step in enumerate(waiting) if step.message_index == latest))
         candidates = [step for waiting in self._open.values() for step in waiting]
