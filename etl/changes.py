@@ -43,7 +43,7 @@ def changes(
     adapter's name.
 
     Files that failed or were skipped are looked at again, since an adapter may read them now. `reparse` reads
-    unchanged files again: after an adapter changed, or a data file was lost.
+    unchanged files again, as after a change of their adapter.
     """
     names = [source] if source is not None else [name for name in known if name in adapters()]
     return [_change(file, known, names, source, format, reparse) for file in files]

@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from etl.adapter import adapters
-from etl.changes import Change, changes
+from etl.changes import changes
 from etl.committing import commit
 from etl.discover import discover
 from etl.errors import UsageError
@@ -155,4 +155,4 @@ def _finish(
         commit(lake, settings, report, read.results, read.staged, undetected)
 
 
-__all__ = ["Change", "Progress", "Report", "ingest", "replay"]
+__all__ = ["Progress", "Report", "ingest", "replay"]

@@ -32,9 +32,7 @@ if TYPE_CHECKING:
     show_default=True,
     help="Reject records longer than this, in MiB.",
 )
-@click.option(
-    "--reparse", is_flag=True, help="Read unchanged files again, after an adapter changed or a data file was lost."
-)
+@click.option("--reparse", is_flag=True, help="Read unchanged files again, for example after an adapter changed.")
 @click.option("--dry-run", is_flag=True, help="Do everything but write.")
 @click.option("--fail-on-reject", is_flag=True, help="Exit 3 when any record was rejected.")
 def ingest(

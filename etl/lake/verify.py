@@ -98,7 +98,7 @@ def _verify_file(table: str, path: str, file: LiveFile) -> Iterator[Finding]:
     def finding(code: str, message: str) -> Finding:
         return Finding(code, table, file.path, message, False)
 
-    again = "read its sources again with `etl ingest --reparse`, or restore the file from a backup"
+    again = "restore the file from a backup, or ingest its sources into a new lake"
     try:
         footer = check_footer(Path(file.path), table)
     except LakeError as error:

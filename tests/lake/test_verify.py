@@ -68,7 +68,7 @@ def test_a_missing_file(lake: Lake) -> None:
     only_file(lake).unlink()
     [finding] = lake.verify(repair=True)
     assert (finding.code, finding.repaired) == ("missing_file", False)
-    assert "etl ingest --reparse" in finding.message
+    assert "restore the file from a backup" in finding.message
 
 
 def test_a_damaged_file(lake: Lake) -> None:
