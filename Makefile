@@ -1,6 +1,6 @@
 # `make` or `make help` lists what there is. Everything runs in .venv, made from requirements.lock when that changes.
 .DEFAULT_GOAL := help
-.PHONY: help demo test check format lint types drift lowest golden derive bench lock clean
+.PHONY: help demo test slow check format lint types drift lowest golden derive bench lock clean
 
 BIN := .venv/bin
 ENV := .venv/.made
@@ -17,6 +17,9 @@ demo: $(ENV)  ## Read the sample logs into ./lake, and ask it three questions
 
 test: $(ENV)  ## Every quick test
 	@$(BIN)/python -m pytest -n auto --dist worksteal
+
+slow: $(ENV)  ## The tests marked slow alone: real servers, browsers, clusters, large inputs
+	@$(BIN)/python -m pytest -n auto --dist worksteal --thorough -m slow
 
 check: format lint types drift  ## What CI runs: format, lint, types, drift of what is derived, every test
 	@$(BIN)/python -m pytest -n auto --dist worksteal --thorough

@@ -19,7 +19,16 @@ settings.load_profile("quick")
 
 def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption("--write-golden", action="store_true", help="write tests/golden/ anew")
-    parser.addoption("--thorough", action="store_true", help="every kind of junk in every field, not a third of them")
+    parser.addoption("--thorough", action="store_true", help="every kind of junk in every field, and the slow tests")
+
+
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """Tests marked `slow` (servers, browsers, clusters, large inputs) run in `make check` and `make slow` only."""
+    if config.getoption("--thorough"):
+        return
+    for item in items:
+        if item.get_closest_marker("slow"):
+            item.add_marker(pytest.mark.skip(reason="slow: runs with --thorough, as in make check"))
 
 
 @pytest.fixture
