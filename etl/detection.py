@@ -29,7 +29,6 @@ _MAGIC = (
     (b"%PDF", "a PDF document"),
     (b"\x7fELF", "a program"),
     (b"SQLite format 3\x00", "an SQLite database that no adapter reads"),
-    (b"PAR1", "a Parquet file that no adapter reads"),
     (b"PK\x03\x04", "a ZIP archive"),
 )
 _LFS = b"version https://git-lfs.github.com/spec/"
@@ -59,6 +58,19 @@ _SPEECH = {
     "trace",
     "observations",
     "runs",
+    "body",
+    "comment",
+    "dialog",
+    "dialogue",
+    "instruction",
+    "question",
+    "answer",
+    "query",
+    "request",
+    "response",
+    "chosen",
+    "transcript",
+    "utterance",
 }
 """Keys that a conversation has somewhere near its top; a single object without any of them is settings or metadata."""
 
@@ -180,11 +192,19 @@ def _refuse(sample: Sample, scores: dict[str, float]) -> None:
         raise Skipped(f"{sample.uri}: {kind}; no adapter reads it")
     if len(sample.values) == 1 and not sample.array and not _speaks(sample.values[0]):
         raise Skipped(f"{sample.uri}: a single JSON object without messages (settings, metadata or metrics)")
+    if all(_is_flat(value) and not _speaks(value) for value in sample.values):
+        raise Skipped(
+            f"{sample.uri}: rows of plain values, none that a conversation has (metrics, ids)"
+        )
     claims = [f"{name} {score:.2f}" for name, score in sorted(scores.items(), key=lambda item: -item[1])[:3] if score]
     nearest = f"nearest: {', '.join(claims)}" if claims else "no adapter scores it above 0"
     raise DetectionError(
         f"{sample.uri}: no known conversation format ({nearest}); name one with --format, see `etl formats`"
     )
+
+
+def _is_flat(value: object) -> bool:
+    return isinstance(value, dict) and not any(isinstance(item, (dict, list)) for item in value.values())
 
 
 def _speaks(value: object, depth: int = 4) -> bool:

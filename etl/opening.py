@@ -1,8 +1,8 @@
 """Files into decompressed UTF-8 byte blocks, with the digest of what lies on disk.
 
 Compression is told by magic bytes, never by name. UTF-16 and UTF-32 (with a byte order mark, or plainly recognisable)
-are transcoded; offsets then count in the UTF-8 text. A compressed stream that ends early gives what can be read, then
-says so.
+are transcoded; offsets then count in the UTF-8 text. Tables (Parquet, Arrow, delimited text) arrive as JSON Lines. A
+compressed stream that ends early gives what can be read, then says so.
 """
 
 from __future__ import annotations
@@ -16,16 +16,21 @@ import zipfile
 import zlib
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
+from itertools import chain
 from pathlib import Path
 from typing import IO, NamedTuple, Protocol
 
 import zstandard
 
 from etl.errors import SourceError
+from etl.scanning import LIMITS
+from etl.tabular import SNIFFED, columnar, delimited_lines, delimiter
 from etl.zipped import opened
 
 BLOCK = 1 << 20
 """Bytes read at a time."""
+JSON_OPENERS = (b"{", b"[")
+_MAGIC_BYTES = 32
 
 
 class Decompressor(Protocol):
@@ -105,14 +110,20 @@ def blocks(path: Path, member: str | None = None, digest: Digest | None = None) 
     """
     try:
         with path.open("rb") as file:
-            if member is None:
-                yield from _transcoded(_decompressed(_raw(file, digest), str(path)))
+            columns = columnar(file.read(_MAGIC_BYTES))
+            file.seek(0)
+            if member is None and columns is None:
+                yield from _text(_decompressed(_raw(file, digest), str(path)))
                 return
             if digest is not None:
                 for _ in _raw(file, digest):
                     pass
-        with zipfile.ZipFile(path) as archive, opened(archive, member) as inner:
-            yield from _transcoded(_decompressed(_raw(inner, None), f"{path}!{member}"))
+        if member is None:
+            assert columns is not None
+            yield from columns(path)
+        else:
+            with zipfile.ZipFile(path) as archive, opened(archive, member) as inner:
+                yield from _text(_decompressed(_raw(inner, None), f"{path}!{member}"))
     except NotImplementedError as error:
         raise SourceError(f"{path}!{member}: {error}; unpack the archive and give the folder") from None
     except (OSError, zipfile.BadZipFile, RuntimeError) as error:
@@ -128,6 +139,25 @@ def spooled(source: Iterable[bytes]) -> Iterator[Path]:
             file.write(block)
         file.flush()
         yield Path(file.name)
+
+
+def _text(source: Iterator[bytes]) -> Iterator[bytes]:
+    """Decompressed blocks as UTF-8 text, a table as JSON Lines."""
+    first = next(source, b"")
+    if (reader := columnar(first)) is not None:
+        with spooled(chain((first,), source)) as file:
+            yield from reader(file)
+        return
+    text = _transcoded(chain((first,), source))
+    head = next(text, b"")
+    if head[:1] not in JSON_OPENERS:
+        while len(head) < SNIFFED and (more := next(text, b"")):
+            head += more
+        if (mark := delimiter(head)) is not None:
+            text, head = delimited_lines(chain((head,), text), mark, LIMITS.record_bytes), b""
+    if head:
+        yield head
+    yield from text
 
 
 def _raw(file: IO[bytes], digest: Digest | None) -> Iterator[bytes]:
