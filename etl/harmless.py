@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+
 _MARKS = (0x061C, 0x200E, 0x200F, *range(0x202A, 0x202F), *range(0x2066, 0x206A))
 """Characters that change the direction of the text around them."""
 _BREAKS = (0x2028, 0x2029)
@@ -15,6 +17,11 @@ _VISIBLE: dict[int, str] = (
     | {code: f"\\u{code:04x}" if code < 0x10000 else f"\\U{code:08x}" for code in (*_MARKS, *_BREAKS, *_INVISIBLE)}
     | dict.fromkeys(range(0xD800, 0xE000), "\ufffd")
 )
+
+
+_ESCAPED: dict[int, str] = {
+    code: json.dumps(chr(code))[1:-1] for code in (0x7F, *range(0x80, 0xA0), *_MARKS, *_BREAKS, *_INVISIBLE)
+}
 
 
 def harmless(text: str) -> str:
@@ -33,3 +40,12 @@ def harmless_line(text: str) -> str:
     'a␊b c'
     """
     return harmless(text).replace("\n", "\u240a").replace("\t", " ")
+
+
+def json_escaped(text: str) -> str:
+    r"""JSON text that says the same with these characters as escapes.
+
+    >>> json_escaped('"a\u202eb\x9b"')
+    '"a\\u202eb\\u009b"'
+    """
+    return text if text.isascii() and "\x7f" not in text else text.translate(_ESCAPED)

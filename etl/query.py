@@ -185,14 +185,13 @@ def _more(connection: duckdb.DuckDBPyConnection) -> Iterator[tuple[Any, ...]]:
 
 def _ours(error: duckdb.Error) -> EtlError:
     """DuckDB's error as ours: a question that makes no sense is the asker's, everything else is not."""
-    kind = (
-        UsageError
-        if isinstance(error, duckdb.ProgrammingError)
-        else LakeError
-        if isinstance(error, duckdb.IOException)
-        else EtlError
-    )
-    return kind(_in_one_line(error))
+    said = _in_one_line(error)
+    if isinstance(error, duckdb.ProgrammingError):
+        # A data file that is no Parquet (any more) is an `InvalidInputException` that names the file.
+        if isinstance(error, duckdb.InvalidInputException) and ".parquet'" in said:
+            return LakeError(f"{said}; `etl verify` says more")
+        return UsageError(said)
+    return LakeError(said) if isinstance(error, duckdb.IOException) else EtlError(said)
 
 
 def _in_one_line(error: duckdb.Error) -> str:

@@ -6,6 +6,7 @@ a command uses them, so that `etl --help` and shell completion answer at once.
 
 from __future__ import annotations
 
+import contextlib
 import io
 import json
 import os
@@ -47,10 +48,24 @@ class _Commands(click.Group):
             code = super().invoke(ctx)
             sys.stdout.flush()
         except BrokenPipeError:
-            # What is still buffered has nowhere to go: else the interpreter complains about it at exit.
-            os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+            _silence_stdout()
             return CLOSED_PIPE
         return code
+
+
+def _stdout_is_stuck() -> bool:
+    """Whether nothing can be printed any more (the disk behind it is full): one line end tells."""
+    try:
+        sys.stdout.write("\n")
+        sys.stdout.flush()
+    except OSError:
+        return True
+    return False
+
+
+def _silence_stdout() -> None:
+    """What is still buffered has nowhere to go: else the interpreter complains about it at exit."""
+    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
 @click.group(
@@ -102,6 +117,10 @@ def run(args: Sequence[str]) -> int:
     except MemoryError:
         return _fail(args, FAILED, "MemoryError", "out of memory; nothing half-written is visible")
     except Exception as error:
+        if isinstance(error, OSError) and _stdout_is_stuck():
+            _silence_stdout()
+            said = f"cannot write the answer to stdout: {error.strerror}; what was committed stays"
+            return _fail(args, FAILED, "OutputError", said)
         if _debugging():
             raise
         return _fail(args, FAILED, type(error).__name__, _our_fault(error))
@@ -116,7 +135,8 @@ def _fail(args: Sequence[str], code: int, kind: str, message: str) -> int:
     """Say it in one line, free of what a terminal would obey."""
     message = harmless_line(_one_line(message))
     if "--json" in args:
-        click.echo(json.dumps({"error": {"kind": kind, "message": message}}, ensure_ascii=False))
+        with contextlib.suppress(OSError):  # stdout may be what failed
+            click.echo(json.dumps({"error": {"kind": kind, "message": message}}, ensure_ascii=False))
     click.echo(f"etl: {message}", err=True)
     return code
 

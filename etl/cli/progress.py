@@ -5,10 +5,21 @@ from __future__ import annotations
 import contextlib
 from collections.abc import Callable, Iterator
 
-from rich.progress import BarColumn, DownloadColumn, Progress, TextColumn, TimeRemainingColumn, TransferSpeedColumn
+from rich.progress import (
+    BarColumn,
+    DownloadColumn,
+    Progress,
+    ProgressColumn,
+    TextColumn,
+    TimeRemainingColumn,
+    TransferSpeedColumn,
+)
 
 from etl.cli.tables import console
 from etl.pipeline import Progress as Told
+
+WIDE = 80
+"""Columns of a window that has room for sizes, speed and the time left."""
 
 
 @contextlib.contextmanager
@@ -18,14 +29,10 @@ def shown_progress() -> Iterator[Callable[[Told], None] | None]:
     if not err.is_terminal:
         yield None
         return
-    columns = (
-        TextColumn("{task.description}"),
-        BarColumn(),
-        DownloadColumn(),
-        TransferSpeedColumn(),
-        TimeRemainingColumn(),
-    )
-    with Progress(*columns, console=err, transient=True) as bar:
+    columns: list[ProgressColumn] = [TextColumn("{task.description}"), BarColumn(None if err.width < WIDE else 40)]
+    if err.width >= WIDE:
+        columns += [DownloadColumn(), TransferSpeedColumn(), TimeRemainingColumn()]
+    with Progress(*columns, console=err, transient=True, expand=err.width < WIDE) as bar:
         task = bar.add_task("looking for files", total=None)
 
         def told(progress: Told) -> None:

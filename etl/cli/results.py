@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import itertools
-import json
 import sys
 from typing import TYPE_CHECKING
 
@@ -11,6 +10,7 @@ import click
 
 from etl.cli.tables import TERMINAL_ROWS, console, note, print_rows
 from etl.cli.values import csv_line, json_text
+from etl.harmless import harmless
 
 if TYPE_CHECKING:
     from etl.query import Answer
@@ -38,17 +38,18 @@ def print_table(answer: Answer, limit: int | None = None) -> None:
 
 
 def print_csv(answer: Answer) -> None:
-    """CSV with a header line."""
-    sys.stdout.write(csv_line(tuple(answer.names)))
+    """CSV with a header line: bytes as they are in a pipe, harmless on a terminal."""
+    shown = harmless if sys.stdout.isatty() else str
+    sys.stdout.write(shown(csv_line(tuple(answer.names))))
     for row in answer.rows:
-        sys.stdout.write(csv_line(row))
+        sys.stdout.write(shown(csv_line(row)))
 
 
 def print_json_answer(answer: Answer) -> None:
     """`{"columns": [{"name", "type"}], "rows": [{name: value}], "row_count": n}`, written as it is fetched."""
     names = _unique(answer.names)
     columns = [{"name": name, "type": kind} for name, kind in zip(names, answer.types, strict=True)]
-    sys.stdout.write(f'{{"columns": {json.dumps(columns, ensure_ascii=False)}, "rows": [')
+    sys.stdout.write(f'{{"columns": {json_text(columns)}, "rows": [')
     count = 0
     for row in answer.rows:
         sys.stdout.write((", " if count else "") + json_text(dict(zip(names, row, strict=True))))

@@ -20,6 +20,8 @@ PIPE_WIDTH = 100_000
 """Columns of a terminal that is none: no line is broken."""
 LEAST_COLUMN = 8
 """Characters a long column needs to be read; where a window has fewer, records are shown one below the other."""
+LEAST_LAST = 20
+"""Characters that the last column of a listing wants on its first line."""
 TERMINAL_ROWS = 100
 GAP = 3
 """Blanks between two columns."""
@@ -32,14 +34,21 @@ class Shown(NamedTuple):
     more: bool
 
 
+class _Console(Console):
+    """Lets a closed pipe be known, where rich would end the process itself."""
+
+    def on_broken_pipe(self) -> None:
+        raise BrokenPipeError
+
+
 def console(*, stderr: bool = False) -> Console:
     """Stdout (or stderr) for tables and text; without colour and line ends of its own where it is no terminal.
 
     Asks the stream itself: an environment that forces colours makes no terminal of a pipe.
     """
     if (sys.stderr if stderr else sys.stdout).isatty():
-        return Console(stderr=stderr, highlight=False, markup=False, emoji=False)
-    return Console(
+        return _Console(stderr=stderr, highlight=False, markup=False, emoji=False)
+    return _Console(
         stderr=stderr,
         highlight=False,
         markup=False,
@@ -71,10 +80,17 @@ def print_rows(out: Console, names: Sequence[str], rows: Iterable[Sequence[Any]]
 
 
 def print_listing(out: Console, names: Sequence[str], rows: Iterable[Sequence[Any]]) -> None:
-    """Print a table whose last column is never cut: on a terminal it runs over into the next line."""
+    """Print a table whose last column is never cut: on a terminal it runs over into the next line.
+
+    Where the others leave it no room to speak of, records are shown one below the other.
+    """
     rows = list(rows)
     texts = [[_text(value) for value in row] for row in rows]
     widths = [max(map(cell_len, column)) for column in zip(names, *texts, strict=True)]
+    room = out.width - sum(widths[:-1]) - GAP * (len(widths) - 1)
+    if out.is_terminal and room < min(widths[-1], LEAST_LAST):
+        _print_records(out, names, texts, cut=False)
+        return
     _print_table(out, names, texts, [*widths[:-1], 0], [_all_numbers(column) for column in zip(*rows, strict=True)])
 
 
@@ -130,13 +146,13 @@ def _all_numbers(values: Iterable[Any]) -> bool:
     return bool(kinds) and kinds <= {int, float, Decimal}
 
 
-def _print_records(out: Console, names: Sequence[str], rows: Sequence[Sequence[str]]) -> None:
+def _print_records(out: Console, names: Sequence[str], rows: Sequence[Sequence[str]], *, cut: bool = True) -> None:
     width = max(map(cell_len, names))
     room = max(out.width - width - 2, LEAST_COLUMN)
     for number, row in enumerate(rows, 1):
         out.rule(f"{number}", align="left", style="dim")
         for name, text in zip(names, row, strict=True):
-            value = _sized(text, room, to_the_right=False).rstrip()
+            value = _sized(text, room, to_the_right=False).rstrip() if cut else text
             out.print(Text.assemble((f"{name:>{width}}  ", "bold"), value), soft_wrap=True)
 
 

@@ -11,6 +11,8 @@ from typing import Any
 
 import click
 
+from etl.harmless import json_escaped
+
 
 def plain(value: Any) -> Any:
     """The value in types that JSON has: times as ISO 8601 in UTC, bytes as text with escapes, no NaN."""
@@ -36,13 +38,13 @@ def _iso(value: dt.datetime) -> str:
 
 
 def json_text(value: Any) -> str:
-    """The value as compact JSON."""
-    return json.dumps(plain(value), ensure_ascii=False, allow_nan=False, separators=(",", ":"))
+    """The value as compact JSON; what a terminal would obey stands there as an escape, which says the same."""
+    return json_escaped(json.dumps(plain(value), ensure_ascii=False, allow_nan=False, separators=(",", ":")))
 
 
 def print_json(value: Mapping[str, Any]) -> None:
     """One JSON object on stdout: what `--json` promises."""
-    click.echo(json.dumps(plain(value), ensure_ascii=False, allow_nan=False))
+    click.echo(json_escaped(json.dumps(plain(value), ensure_ascii=False, allow_nan=False)))
 
 
 def cell(value: Any) -> str:

@@ -8,6 +8,7 @@ import signal
 import subprocess
 import sys
 import time
+from pathlib import Path
 
 import pytest
 
@@ -119,3 +120,31 @@ def test_ctrl_c_leaves_a_whole_lake(big_log, environment, tmp_path):
     subprocess.run(again, env=environment, stdout=subprocess.DEVNULL, check=True)
     assert Lake.open(lake).verify() == []
     assert list(run_sql(lake, "SELECT count(*) FROM rollouts").rows) == [(4_000,)]
+
+
+@pytest.mark.parametrize("arguments", [["sql", "FROM range(10_000_000)"], ["formats"]], ids=["sql", "formats"])
+def test_a_closed_pipe_ends_a_table_the_same_way(sample_lake, environment, arguments):
+    with subprocess.Popen(
+        [*ETL, *arguments, *(["--lake", str(sample_lake)] if arguments[0] == "sql" else [])],
+        env=environment,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+    ) as running:
+        assert running.stdout
+        assert running.stderr
+        running.stdout.close()
+        assert running.stderr.read() == b""
+        assert running.wait(60) == 128 + signal.SIGPIPE
+
+
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="this system has no /dev/full")
+@pytest.mark.parametrize("arguments", [["sql", "FROM range(9)"], ["formats", "--json"], ["--help"]], ids=str)
+def test_a_full_disk_behind_stdout_is_one_line(sample_lake, environment, arguments):
+    with Path("/dev/full").open("wb") as full:
+        ran = subprocess.run(
+            [*ETL, *arguments], env={**environment, "ETL_LAKE": str(sample_lake)}, stdout=full, stderr=subprocess.PIPE
+        )
+    assert ran.returncode == 1
+    assert ran.stderr.decode() == (
+        "etl: cannot write the answer to stdout: No space left on device; what was committed stays\n"
+    )

@@ -8,7 +8,7 @@ import pytest
 from rich.console import Console
 
 from etl.cli.results import print_csv, print_json_answer, print_table
-from etl.cli.tables import print_rows
+from etl.cli.tables import print_listing, print_rows
 from etl.query import execute
 
 
@@ -77,3 +77,24 @@ def test_a_terminal_too_narrow_for_the_columns_shows_records():
     print_rows(out, [f"column_{n}" for n in range(8)], [list(range(8)), ["\x1b[2J"] * 8])
     assert "column_7  7" in written.getvalue()
     assert "\x1b[2J" not in written.getvalue()
+
+
+def test_json_holds_nothing_that_a_terminal_obeys(connection, capsys):
+    print_json_answer(execute(connection, 'SELECT chr(27) || chr(155) || chr(8238) || chr(127) AS "a\u202eb"'))
+    out = capsys.readouterr().out
+    assert json.loads(out)["rows"] == [{"a\u202eb": "\x1b\x9b\u202e\x7f"}]
+    assert not set(out) & set("\x1b\x9b\u202e\x7f")
+
+
+@pytest.mark.parametrize("on_a_terminal", [False, True])
+def test_csv_is_harmless_on_a_terminal_and_exact_in_a_pipe(connection, capsys, monkeypatch, on_a_terminal):
+    monkeypatch.setattr("sys.stdout.isatty", lambda: on_a_terminal)
+    print_csv(execute(connection, "SELECT chr(27) || '[2J' AS a, 'ü' AS b"))
+    assert capsys.readouterr().out == f"a,b\n{'␛' if on_a_terminal else chr(27)}[2J,ü\n"
+
+
+def test_a_listing_in_a_narrow_window_shows_records():
+    written = io.StringIO()
+    out = Console(file=written, force_terminal=True, width=40, color_system=None)
+    print_listing(out, ["source", "state", "records", "file"], [["a" * 20, "growing", 7, "/logs/" + "x" * 60]])
+    assert f"   file  /logs/{'x' * 60}" in written.getvalue()

@@ -197,3 +197,12 @@ def test_kin_are_children_and_other_attempts(tmp_path: Path) -> None:
     with connect(tmp_path / "lake") as connection:
         assert find_kin(connection, find_rollout(connection, "r_t_1")) == ([], ["r_t_0", "r_t_2"])
         assert find_kin(connection, find_rollout(connection, "r_alone")) == ([], [])
+
+
+def test_a_data_file_that_is_no_parquet_is_no_fault_of_the_question(tmp_path: Path) -> None:
+    lake = make_lake(tmp_path / "lake", [refund()])
+    connection = connect(lake.root)
+    (file,) = lake.live("rollouts")
+    Path(file.path).write_bytes(b"no Parquet at all")
+    with pytest.raises(LakeError, match="etl verify"):
+        execute(connection, "SELECT count(prompt) FROM rollouts")
