@@ -164,7 +164,8 @@ class Judgment(Record):
     label: str | None = None
     """Its word, where it has one."""
     status: str | None = None
-    """What became of the judging itself (`ok`, `error`, …), in the source's own word."""
+    """What became of the judging itself (`ok`, `error`, …), in the source's own word; `labelled` where it was given in
+    the lake."""
     reason: str | None = None
     """The explanation given."""
 
@@ -293,7 +294,7 @@ class Rollout(Record):
     content_hash: str
     """128 bits of BLAKE2b over the canonical transcript: exact duplicates share it."""
     row_hash: str
-    """128 bits of BLAKE2b over everything the row says, lineage columns aside."""
+    """128 bits of BLAKE2b over everything the row says, lineage columns and labels given in the lake aside."""
     source_uri: str
     """Absolute path or URI of the file with the first record, never percent-encoded; a member of an archive after
     `!`.

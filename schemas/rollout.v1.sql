@@ -97,7 +97,7 @@ COMMENT ON COLUMN rollouts."redactions" IS 'JSON object: redaction rule → how 
 COMMENT ON COLUMN rollouts."extra" IS 'JSON object of every top-level field of the source that no column holds.';
 COMMENT ON COLUMN rollouts."n_records" IS 'Source records seen for this row, ignored ones included.';
 COMMENT ON COLUMN rollouts."content_hash" IS '128 bits of BLAKE2b over the canonical transcript: exact duplicates share it.';
-COMMENT ON COLUMN rollouts."row_hash" IS '128 bits of BLAKE2b over everything the row says, lineage columns aside.';
+COMMENT ON COLUMN rollouts."row_hash" IS '128 bits of BLAKE2b over everything the row says, lineage columns and labels given in the lake aside.';
 COMMENT ON COLUMN rollouts."source_uri" IS 'Absolute path or URI of the file with the first record, never percent-encoded; a member of an archive after `!`.';
 COMMENT ON COLUMN rollouts."source_line" IS 'Line of the first record, from 1.';
 COMMENT ON COLUMN rollouts."source_offset" IS 'Byte of the first record, from 0, in the decompressed stream.';

@@ -13,6 +13,7 @@ Readers list the live files and open them inside `reading`, which lists and open
 """
 
 from etl.lake.errors import reading
+from etl.lake.labels import Label
 from etl.lake.lake import KnownFile, Lake
 from etl.lake.log import LiveFile
 from etl.lake.partition import check_source
@@ -24,6 +25,7 @@ from etl.lake.verify import Finding
 __all__ = [
     "Finding",
     "KnownFile",
+    "Label",
     "Lake",
     "LiveFile",
     "RowCounts",

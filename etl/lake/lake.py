@@ -18,6 +18,7 @@ from etl.errors import LakeError
 from etl.lake.batch import Batch
 from etl.lake.commit import Committing, commit_plan, commit_rows, try_again
 from etl.lake.errors import one_line, reading
+from etl.lake.labels import Label, label_row
 from etl.lake.log import LiveFile, create_table, snapshot
 from etl.lake.lookup import Lookup
 from etl.lake.partition import check_source
@@ -152,6 +153,17 @@ class Lake:
         if not staged and not any(whole.values()):
             return RowCounts(0, 0, 0, 0)
         return self._commit("rollouts", staged, lambda lookup: decide_rollouts(lookup, whole), still_current)
+
+    def label(self, rollout_id: str, label: Label) -> bool:
+        """Gives a row a label in the place of the one of that name; false where the row says so already.
+
+        Labels stay with the row when its source is read again. Needs an open batch; UsageError for an unknown id.
+        """
+        return label_row(self._committing(), rollout_id, label.name, label)
+
+    def take_back_label(self, rollout_id: str, name: str) -> bool:
+        """Removes the label of that name; false where the row has none. Needs an open batch."""
+        return label_row(self._committing(), rollout_id, name, None)
 
     def replace_rejects(self, staged: Sequence[StagedFile], files: Set[tuple[str, str]]) -> None:
         """The rejects of these files (source, uri) are from now on the staged ones."""

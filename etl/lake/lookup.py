@@ -33,6 +33,7 @@ class Lookup:
     def __init__(self, table: str, staged: Sequence[StagedFile], live: Sequence[LiveFile], spill: Path) -> None:
         """`spill` is the folder for what does not fit into memory."""
         self.table = table
+        self.spill = spill
         self.files: dict[Side, Sequence[StagedFile | LiveFile]] = {"live": live, "staged": staged}
         self._database = open_database(
             {

@@ -1,7 +1,8 @@
 """Which row stays when the same rollout arrives twice, so that the order and grouping of arrivals never matter.
 
 In this order: rows assembled from all of their conversation's events, more source records, later end, newer adapter,
-more non-null leaves, larger hash. Of two rows equal in all of these the live one stays, and nothing is written.
+more non-null leaves, larger hash. Of two rows equal in all of these the live one stays, and nothing is written. Labels
+given in the lake (`etl/lake/labels.py`) have no say in it and pass to the row that stays.
 """
 
 from __future__ import annotations
@@ -13,6 +14,7 @@ from typing import NamedTuple, cast
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from etl.lake.labels import carry_labels, without_labels
 from etl.lake.lookup import Lookup, Side
 from etl.lake.parquet import row_groups
 from etl.schema import LINEAGE, PARTITIONS
@@ -63,6 +65,7 @@ def decide_rollouts(lookup: Lookup, conversations: Mapping[str, Set[str]]) -> Ro
             (SELECT count(*) FROM gone)
         """
     )
+    carry_labels(lookup)
     return RowCounts(added, replaced, removed, total - added - replaced)
 
 
@@ -123,7 +126,7 @@ def _drop_losers(lookup: Lookup) -> None:
 
 def _leaves_of_rows(path: str, positions: pa.Array) -> pa.Table:
     """(position, leaves) of some rows of a data file."""
-    counts = [count_leaves(rows) for rows in row_groups(Path(path), only=positions)]
+    counts = [count_leaves(without_labels(rows)) for rows in row_groups(Path(path), only=positions)]
     return pa.table({"position": positions, "leaves": pa.concat_arrays(counts)})
 
 
