@@ -126,7 +126,7 @@ def _run(settings: Settings) -> Iterator[tuple[Lake, Report]]:
 def _known(lake: Lake, source: str | None) -> dict[str, dict[str, KnownFile]]:
     """What was read before, by source name: the one given, else every name that a run without one may have used."""
     names = [source] if source is not None else [*adapters(), UNDETECTED]
-    return {name: lake.known_files(name) for name in names}
+    return lake.known_files(names)
 
 
 def _counting(progress: OnProgress | None, sizes: Sequence[int]) -> Callable[[FileResult], None]:

@@ -37,7 +37,7 @@ def read_rejects(
             files = [file for file in discover([path]) if file.uri == uri or (member and file.member == member)]
             results.append(reader.read(files[0] if files else FoundFile(uri, Path(path), 0, 0)))
         else:
-            result = _result(lake.known_files(stream).get(uri), stream, uri, rejects)
+            result = _result(lake.known_files([stream])[stream].get(uri), stream, uri, rejects)
             if result is None:
                 continue
             assert result.adapter is not None

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable
-from concurrent.futures import Future, ThreadPoolExecutor
 from typing import Any, NamedTuple
 
 import pyarrow as pa
@@ -41,46 +40,27 @@ class Settings(NamedTuple):
 
 
 class Staging:
-    """The staging writers of one worker, opened when a table first gets rows; all of it goes through redaction.
-
-    Redacting and writing happen in a second thread while the next rows are read: at most one table waits. What goes
-    wrong there is raised by the next call.
-    """
+    """The staging writers of one worker, opened when a table first gets rows; all of it goes through redaction."""
 
     def __init__(self, settings: Settings, worker: str) -> None:
         self._settings = settings
         self._worker = worker
         self._redactor = Redactor(settings.redact)
         self._writers: dict[str, StagingWriter] = {}
-        self._thread = ThreadPoolExecutor(1, thread_name_prefix="etl-staging")
-        self._waiting: Future[None] | None = None
 
     def write(self, name: str, table: pa.Table) -> None:
         """Redact the rows of a table and write them."""
-        self._settle()
-        self._waiting = self._thread.submit(self._write, name, table)
-
-    def close(self) -> list[StagedFile]:
-        """The files written; the writers and the thread end."""
-        try:
-            self._settle()
-            return [file for writer in self._writers.values() for file in writer.close()]
-        finally:
-            self._writers = {}
-            self._thread.shutdown()
-
-    def _settle(self) -> None:
-        waiting, self._waiting = self._waiting, None
-        if waiting is not None:
-            waiting.result()
-
-    def _write(self, name: str, table: pa.Table) -> None:
         redacted = self._redactor.table(name, table)
         if self._settings.dry_run:
             return
         if name not in self._writers:
             self._writers[name] = StagingWriter(self._settings.lake, self._settings.batch_id, name, self._worker)
         self._writers[name].write(redacted)
+
+    def close(self) -> list[StagedFile]:
+        """The files written; the writers end."""
+        writers, self._writers = self._writers, {}
+        return [file for writer in writers.values() for file in writer.close()]
 
 
 class RowBuffer:

@@ -6,7 +6,7 @@ import contextlib
 import datetime as dt
 import os
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence, Set
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence, Set
 from pathlib import Path
 from typing import NamedTuple, Self, TypeVar
 from uuid import uuid4
@@ -175,20 +175,20 @@ class Lake:
         if staged:
             self._commit("sources", staged, decide_sources)
 
-    def known_files(self, source: str) -> dict[str, KnownFile]:
-        """Every file read before under a source name, by uri."""
-        check_source(source)
+    def known_files(self, sources: Iterable[str]) -> dict[str, dict[str, KnownFile]]:
+        """Every file read before under these source names: source → uri → file."""
+        wanted = {check_source(source): dict[str, KnownFile]() for source in sources}
         columns = list(KnownFile._fields)
 
-        def read() -> dict[str, KnownFile]:
-            found: dict[str, KnownFile] = {}
+        def read() -> dict[str, dict[str, KnownFile]]:
+            found = {source: files.copy() for source, files in wanted.items()}
             for file in self.live("sources"):
-                if file.partition["source"] == source:
+                if (of_source := found.get(file.partition["source"])) is not None:
                     rows = pq.ParquetFile(file.path).read(columns).to_pylist()
-                    found |= {row["uri"]: KnownFile(**row) for row in rows}
+                    of_source |= {row["uri"]: KnownFile(**row) for row in rows}
             return found
 
-        with one_line(f"read what {self.root} knows of {source}"):
+        with one_line(f"read what {self.root} knows of its sources"):
             return reading(read)
 
     def compact(self) -> int:

@@ -160,10 +160,10 @@ def test_sources_say_the_last_of_each_file(lake: Lake) -> None:
         )
         lake.upsert_sources(stage(lake, "b", "sources", [source_file("/a", size=1)], [source_file("/a", size=2)]))
         lake.upsert_sources([])
-    known = lake.known_files("support")
+    known = lake.known_files(["support"])["support"]
     assert {uri: file.size for uri, file in known.items()} == {"/a": 2, "/b": 100}
     assert known["/b"]._asdict() == {key: source_file("/b")[key] for key in known["/b"]._fields}
-    assert lake.known_files("nobody") == {}
+    assert lake.known_files(["nobody"]) == {"nobody": {}}
 
 
 def test_files_that_pile_up_are_merged(lake: Lake) -> None:
@@ -213,7 +213,7 @@ def test_checkpoints_are_made_and_read(lake: Lake) -> None:
             lake.upsert_sources(stage(lake, "b", "sources", [source_file(f"/{number % 5}", size=number)]))
     log = Path(lake.root, "sources", "_delta_log")
     assert (log / f"{CHECKPOINT_EVERY:020}.checkpoint.parquet").exists()
-    assert sorted(file.size for file in Lake.open(lake.root).known_files("support").values()) == [16, 17, 18, 19, 20]
+    assert sorted(file.size for file in Lake.open(lake.root).known_files(["support"])["support"].values()) == [16, 17, 18, 19, 20]
     assert [file.path for file in lake.live("sources")] == on_disk(lake, "sources")
 
 
