@@ -12,7 +12,7 @@ import bisect
 import functools
 import json
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -155,6 +155,12 @@ def literal_text(raw: str, opening: int, content: int, end: int) -> str:
     except ValueError:
         return View(raw[content:end]).text
     return text.encode("ascii", "replace").decode("ascii")
+
+
+def text_ends(texts: pa.Array) -> Sequence[int]:
+    """Where each string of a column begins in its bytes, and last where the last one ends."""
+    offsets = memoryview(texts.buffers()[1]).cast("i")
+    return offsets[texts.offset : texts.offset + len(texts) + 1]
 
 
 def padded(texts: pa.Array) -> pa.Array:

@@ -17,14 +17,11 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from etl.redact import kept, rules
-from etl.redact.escapes import UNCLEAR, View, padded
+from etl.redact.escapes import UNCLEAR, View, padded, text_ends
 from etl.redact.spans import LABEL, Masked, Span, mask
 
 WINDOW = kept.WINDOW
 OVERLAP = 1 << 13
-SHORTEST = 8
-"""No rule finds anything in fewer characters."""
-
 _SLICE = 1 << 23
 _GROUP = 32
 _ROUNDS = 8
@@ -99,29 +96,31 @@ def _windows(texts: pa.ChunkedArray) -> Iterator[Window]:
     short: list[pa.Array] = []
     seen: list[memoryview] = []
     for chunk in texts.chunks:
+        if (pc.max(pc.binary_length(chunk)).as_py() or 0) <= WINDOW:
+            short.append(chunk)
+            continue
         is_long = pc.greater(pc.utf8_length(chunk), WINDOW)
-        places = pc.indices_nonzero(is_long).to_pylist()
-        short.append(chunk.filter(pc.invert(is_long)) if places else chunk)
-        for place in places:
+        short.append(chunk.filter(pc.invert(is_long)))
+        for place in pc.indices_nonzero(is_long).to_pylist():
             data = _bytes_of(chunk, place)
             if data not in seen:
                 seen.append(data)
                 in_ascii = pc.string_is_ascii(chunk.slice(place, 1))[0].as_py()
                 yield from _windows_of_long(data, in_ascii=in_ascii)
-    distinct = pa.chunked_array(short, pa.string()).unique().drop_null()
-    enough = distinct.filter(pc.greater_equal(pc.utf8_length(distinct), SHORTEST))
-    for part in _slices(enough):
-        for index in _suspects(part):
-            piece = part[index].as_py()
-            yield Window(piece, 0, piece)
+    distinct = pa.chunked_array(short, pa.string()).unique()
+    # Texts without a backslash need no escapes undone; a filter leaves null out.
+    escaped = pc.match_substring(distinct, "\\")
+    for group in (distinct.filter(pc.invert(escaped)), distinct.filter(escaped)):
+        for part in _slices(group):
+            for index in _suspects(part):
+                piece = part[index].as_py()
+                yield Window(piece, 0, piece)
 
 
 def _bytes_of(texts: pa.Array, place: int) -> memoryview:
     """The UTF-8 of one string where it lies; a scalar would be a copy."""
-    _, offsets, values = texts.buffers()
-    ends = memoryview(offsets).cast("i")
-    first = texts.offset + place
-    return memoryview(values)[ends[first] : ends[first + 1]]
+    ends = text_ends(texts)
+    return memoryview(texts.buffers()[2])[ends[place] : ends[place + 1]]
 
 
 def _windows_of_long(data: memoryview, *, in_ascii: bool) -> Iterator[Window]:
@@ -141,11 +140,11 @@ def _windows_of_long(data: memoryview, *, in_ascii: bool) -> Iterator[Window]:
 
 def _slices(texts: pa.Array) -> Iterator[pa.Array]:
     """A column in slices of about 8 MB, so that the copies a search makes stay small."""
-    ends = pc.cumulative_sum(pc.binary_length(texts).cast(pa.int64())).to_pylist()
     start = 0
-    while start < len(ends):
-        done = ends[start - 1] if start else 0
-        stop = max(start + 1, bisect.bisect_right(ends, done + _SLICE))
+    while start < len(texts):
+        ends = text_ends(texts)
+        stop = max(start + 1, bisect.bisect_right(ends, ends[start] + _SLICE) - 1)
+        # A copy whose bytes begin at 0: `binary_join` of a slice overruns its memory (pyarrow 26.0.1).
         yield pa.concat_arrays([texts.slice(start, stop - start), texts.slice(0, 0)])
         start = stop
 
