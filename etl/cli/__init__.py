@@ -7,6 +7,7 @@ a command uses them, so that `etl --help` and shell completion answer at once.
 from __future__ import annotations
 
 import contextlib
+import gc
 import io
 import json
 import os
@@ -91,7 +92,9 @@ def main() -> NoReturn:
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, io.TextIOWrapper):
             stream.reconfigure(errors="backslashreplace")  # what the terminal's encoding lacks is no reason to stop
-    sys.exit(run(sys.argv[1:]))
+    code = run(sys.argv[1:])
+    gc.freeze()  # the process ends: no need to walk all that is left in search of cycles
+    sys.exit(code)
 
 
 def run(args: Sequence[str]) -> int:
