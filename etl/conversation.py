@@ -176,6 +176,8 @@ class Fragment(msgspec.Struct, gc=False):
     payload: Any = None
     """What `assemble` is to see where that is not the record itself (a span with its resource); None: the record, whose
     `raw` is then JSON."""
+    bridge: bool = False
+    """True where it only joins another key to a record that is counted already."""
 
 
 class Unusable(msgspec.Struct, gc=False):

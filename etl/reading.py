@@ -145,7 +145,7 @@ class _Parsing:
             self._conversation(outcome)
         elif isinstance(outcome, Fragment):
             self._events.add(outcome)
-            result.records_used += 1
+            result.records_used += not outcome.bridge
             if self._events.size >= FLUSH_BYTES:
                 self._reader.events.add(self._events.table())
         elif isinstance(outcome, Unusable):
