@@ -158,6 +158,15 @@ class Conversation(msgspec.Struct, gc=False):
     loss_mask: list[int] | None = None
     logprobs: list[float] | None = None
     flags: set[str] | None = None
+    origin: str | None = None
+    """`simulation` where the log says that a simulator wrote it; None: the stream's own."""
+    scenario: dict[str, Any] | None = None
+    """The intended cell of a simulated row, by the names of `schema.Scenario`."""
+    faults: Any = None
+    """Simulation: the faults that were scheduled, as logged."""
+    seed: Any = None
+    seeded: list[str] | None = None
+    """Simulation: the mistakes planted on purpose; [] for a row that behaves, None where that is not known."""
     extra: dict[str, Any] | None = None
     n_records: int | None = None
     """Where it is more than `len(records)` (ignored ones count too)."""
@@ -178,6 +187,8 @@ class Fragment(msgspec.Struct, gc=False):
     `raw` is then JSON."""
     bridge: bool = False
     """True where it only joins another key to a record that is counted already."""
+    aliases: tuple[str, ...] = ()
+    """Other links under which records of any day may name the conversation (an annotation that knows a span alone)."""
 
 
 class Unusable(msgspec.Struct, gc=False):

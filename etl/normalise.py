@@ -16,7 +16,7 @@ from etl.conversation import Conversation, Identity, Message, Tokens
 from etl.decode import encode
 from etl.identity import Occurrences, digest, group_id, rollout_id, task_id
 from etl.row import InfoTuple, Row, StepTuple
-from etl.schema import UNKNOWN_DAY
+from etl.schema import UNKNOWN_DAY, Scenario
 from etl.times import day_of
 from etl.tools import Definitions
 from etl.transcript import Refused, Transcript
@@ -110,6 +110,7 @@ def _row(
     prompt = conversation.prompt if conversation.prompt is not None else _prompt(messages)
     reward = fitting.real("reward", conversation.reward)
     sample_index = fitting.small("sample_index", conversation.sample_index)
+    seed = fitting.whole("seed", conversation.seed)
     model = fitting.text(conversation.model)
     if model is None:
         model = next((info.model for info in reversed(transcript.info) if info.model), None)
@@ -129,7 +130,7 @@ def _row(
         task_id=_task(conversation, file, tools, prompt),
         group_id=None if conversation.group is None else group_id(stream.source, conversation.group),
         sample_index=sample_index,
-        origin=stream.origin,
+        origin=conversation.origin or stream.origin,
         adapter=stream.adapter,
         conversation_id=conversation.conversation_id if conversation.conversation_id is not None else native,
         parent_id=None if conversation.parent is None else rollout_id(stream.source, conversation.parent),
@@ -148,10 +149,10 @@ def _row(
         reward=reward,
         rewards=encode(conversation.rewards) if conversation.rewards else None,
         judgments=[(v.name, v.kind, v.value, v.label, v.status, v.reason) for v in conversation.judgments or ()],
-        scenario=None,
-        faults=None,
-        seed=None,
-        seeded=None,
+        scenario=_scenario(conversation.scenario, fitting),
+        faults=None if conversation.faults is None else encode(conversation.faults),
+        seed=seed,
+        seeded=conversation.seeded,
         model=model,
         provider=fitting.text(conversation.provider),
         policy_version=fitting.text(conversation.policy_version),
@@ -260,6 +261,11 @@ def _task(conversation: Conversation, file: FileMemory, tools: str | None, promp
         namespace, native = conversation.task
         return task_id(namespace or file.preamble(instructions, None), native)
     return task_id("prompt", digest(_pack((file.preamble(instructions, tools), prompt))))
+
+
+def _scenario(cell: dict[str, Any] | None, fitting: Fitting) -> tuple[str | None, ...] | None:
+    """The axes of a cell in the order of the schema."""
+    return None if cell is None else tuple(fitting.text(cell.get(axis)) for axis in Scenario.model_fields)
 
 
 def _usage(usage: Tokens | None, transcript: Transcript, fitting: Fitting) -> tuple[int | float | None, ...] | None:
