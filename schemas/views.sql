@@ -10,7 +10,8 @@
 -- Stored columns are explained in rollout.v1.md. Views: rollouts (with system_prompt and steps[].result), rollouts_stored
 -- (as in the files), messages, steps, events, rejects, sources, pass_rates, groups, duplicates, tool_rates, failures,
 -- usage_daily; table: lake_tables (what is being read). Macros: wilson_low(k, n), wilson_high(k, n), pass_at(n, c, k), pass_hat(n, c, k),
--- FROM pass_at(k), FROM pass_hat(k), FROM pass_rates_at(threshold), FROM transcript(rollout_id).
+-- FROM pass_at(k), FROM pass_hat(k), FROM pass_rates_at(threshold), bootstrap_low(list), bootstrap_high(list),
+-- FROM transcript(rollout_id). cookbook.md has twenty questions with their SQL.
 -- `at` is a word of DuckDB's own grammar: write "at", or m.at after FROM messages m.
 
 SET TimeZone = 'UTC';
@@ -136,17 +137,40 @@ FROM (
 );
 CREATE OR REPLACE TEMP VIEW pass_rates AS FROM pass_rates_at(1.0);
 
--- Mean over tasks of pass@k and pass^k, by model and source; tasks with fewer than k scored attempts are left out and counted.
+-- Mean of a list of per-task figures, with its 95 % bootstrap interval over tasks: 1000 resamples, the same on every run. Beyond
+-- 1000 tasks the normal interval, which then says the same; one task alone says nothing of the spread, so its bounds are null.
+CREATE OR REPLACE TEMP MACRO etl_resampled(figures) AS list_sort(list_transform(range(1000), lambda b:
+    list_avg(list_transform(range(len(figures)), lambda i: figures[1 + (hash(b * 1000003 + i) % len(figures))::BIGINT]))
+));
+CREATE OR REPLACE TEMP MACRO etl_normal(figures, side) AS
+    list_avg(figures) + side * 1.9599639845400545 * list_stddev_samp(figures) / sqrt(len(figures));
+CREATE OR REPLACE TEMP MACRO bootstrap_low(figures) AS CASE
+    WHEN len(figures) BETWEEN 2 AND 1000 THEN etl_resampled(figures)[26] WHEN len(figures) > 1000 THEN etl_normal(figures, -1) END;
+CREATE OR REPLACE TEMP MACRO bootstrap_high(figures) AS CASE
+    WHEN len(figures) BETWEEN 2 AND 1000 THEN etl_resampled(figures)[975] WHEN len(figures) > 1000 THEN etl_normal(figures, 1) END;
+
+-- Mean over tasks of pass@k and pass^k, by model and source, with the bootstrap interval over tasks; tasks with fewer than k
+-- scored attempts are left out and counted.
 CREATE OR REPLACE TEMP MACRO pass_at(k) AS TABLE
 SELECT
-    model, source, avg(pass_at(n, passed, k)) AS pass_at_k,
-    count(*) FILTER (n >= k) AS tasks, count(*) FILTER (n < k) AS tasks_left_out
-FROM pass_rates WHERE task_id IS NOT NULL AND n > 0 GROUP BY model, source;
+    model, source, list_avg(figures) AS pass_at_k, bootstrap_low(figures) AS low, bootstrap_high(figures) AS high,
+    len(figures) AS tasks, tasks_left_out
+FROM (
+    SELECT
+        model, source, coalesce(list(pass_at(n, passed, k) ORDER BY task_id) FILTER (n >= k), []) AS figures,
+        count(*) FILTER (n < k) AS tasks_left_out
+    FROM pass_rates WHERE task_id IS NOT NULL AND n > 0 GROUP BY model, source
+);
 CREATE OR REPLACE TEMP MACRO pass_hat(k) AS TABLE
 SELECT
-    model, source, avg(pass_hat(n, passed, k)) AS pass_hat_k,
-    count(*) FILTER (n >= k) AS tasks, count(*) FILTER (n < k) AS tasks_left_out
-FROM pass_rates WHERE task_id IS NOT NULL AND n > 0 GROUP BY model, source;
+    model, source, list_avg(figures) AS pass_hat_k, bootstrap_low(figures) AS low, bootstrap_high(figures) AS high,
+    len(figures) AS tasks, tasks_left_out
+FROM (
+    SELECT
+        model, source, coalesce(list(pass_hat(n, passed, k) ORDER BY task_id) FILTER (n >= k), []) AS figures,
+        count(*) FILTER (n < k) AS tasks_left_out
+    FROM pass_rates WHERE task_id IS NOT NULL AND n > 0 GROUP BY model, source
+);
 
 -- Declared repeats: one row per group, with the spread that a group-relative method learns from.
 CREATE OR REPLACE TEMP VIEW groups AS

@@ -97,13 +97,29 @@ def test_pass_rates_count_unscored_attempts_apart(ask: Ask, support: Path) -> No
 
 
 def test_pass_at_k_over_tasks(ask: Ask, support: Path) -> None:
+    unknown = {"low": None, "high": None}  # the spread over one task
     assert ask(support, "FROM pass_at(2) ORDER BY model") == [
-        {"model": "demo", "source": "support", "pass_at_k": 1.0, "tasks": 1, "tasks_left_out": 1},
-        {"model": "other", "source": "007", "pass_at_k": 0.0, "tasks": 1, "tasks_left_out": 0},
+        {"model": "demo", "source": "support", "pass_at_k": 1.0, **unknown, "tasks": 1, "tasks_left_out": 1},
+        {"model": "other", "source": "007", "pass_at_k": 0.0, **unknown, "tasks": 1, "tasks_left_out": 0},
     ]
     assert ask(support, "SELECT pass_hat_k FROM pass_hat(2) WHERE model = 'demo'") == [
         {"pass_hat_k": pytest.approx(1 / 3)}
     ]
+
+
+def test_bootstrap_intervals_hold_the_mean_and_shrink(ask: Ask, support: Path) -> None:
+    width = {}
+    for tasks in (1, 10, 100, 1000, 4000):
+        figures = f"(SELECT list((range * 7 % 10 < 3)::INTEGER) AS figures FROM range({tasks}))"
+        (row,) = ask(support, f"SELECT bootstrap_low(figures) AS low, bootstrap_high(figures) AS high FROM {figures}")
+        if tasks == 1:
+            assert row == {"low": None, "high": None}
+            continue
+        assert row["low"] < 0.3 < row["high"]
+        normal = 2 * 1.96 * math.sqrt(0.3 * 0.7 / tasks)
+        assert row["high"] - row["low"] == pytest.approx(normal, rel=0.25)
+        width[tasks] = row["high"] - row["low"]
+    assert sorted(width.values(), reverse=True) == list(width.values())
 
 
 def test_groups(ask: Ask, support: Path) -> None:
