@@ -1,0 +1,138 @@
+"""OpenCode: sessions joined over storage files, rows of the database, versions of one part, an undone end (B16)."""
+
+from __future__ import annotations
+
+import json
+import sqlite3
+from pathlib import Path
+from typing import Any
+
+from tests.cases.reading import Given, Shared, agrees, given, read_in, told, told_by_id
+from tests.lakes import rows, said
+
+__all__ = ["given"]
+
+
+def test_a_command_that_failed_though_it_is_completed(given: Given, lake: Path) -> None:
+    read_in(lake, given(Shared("B16.opencode.json")))
+    (row,) = rows(lake)
+    agrees(
+        told(row),
+        {
+            "prompt": "Run the linter.",
+            "final_text": "The linter is not installed.",
+            "model": "demo-7b",
+            "steps": [
+                ("bash", {"command": "lint --all"}, "", "error"),
+                ("bash", {"command": "ls"}, "a.py\n", "ok"),
+                ("read", {"filePath": "/nope"}, "file not found", "error"),
+            ],
+        },
+    )
+    assert [step["error"] for step in row["steps"]] == ["exit 127", None, "file not found"]
+    assert (row["usage"]["input_tokens"], row["usage"]["cached_tokens"]) == (140, 10)
+    assert (row["usage"]["output_tokens"], row["usage"]["reasoning_tokens"]) == (33, 5)
+    assert (row["started_at"].isoformat(), row["ended_at"].isoformat()) == (
+        "2026-02-14T10:00:00.100000+00:00",
+        "2026-02-14T10:00:09+00:00",
+    )
+
+
+def _storage(folder: Path, lines: list[dict[str, Any]]) -> None:
+    """The records as the storage has them: a file each."""
+    for number, line in enumerate(lines):
+        kind = "message" if "role" in line else "part" if "type" in line else "session"
+        path = folder / "storage" / kind / str(line.get("messageID", line.get("sessionID", "p"))) / f"{number}.json"
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(json.dumps(line), encoding="utf-8")
+
+
+def _lines(samples: Path) -> list[dict[str, Any]]:
+    text = (samples / "opencode" / "storage.jsonl").read_text(encoding="utf-8")
+    return [json.loads(line) for line in text.splitlines()[:-1]]
+
+
+def test_files_of_a_storage_over_nights_give_the_rows_of_one(samples: Path, tmp_path: Path, lake: Path) -> None:
+    lines = [line for line in _lines(samples) if "id" in line and "priority" not in line]
+    for night in range(3):
+        _storage(tmp_path / f"night{night}", lines[night::3])
+        read_in(lake, tmp_path / f"night{night}")
+    once = tmp_path / "once"
+    read_in(once, samples / "opencode" / "storage.jsonl")
+    assert said(lake) == said(once)
+
+
+def test_a_sub_agent_names_its_parent_and_a_running_part_is_replaced(samples: Path, lake: Path) -> None:
+    read_in(lake, samples / "opencode" / "storage.jsonl")
+    found = {row["conversation_id"]: row for row in rows(lake)}
+    assert found["ses_mill03"]["parent_id"] == found["ses_mill02"]["rollout_id"]
+    assert [(step["tool"], step["status"]) for step in found["ses_mill02"]["steps"]] == [("task", "ok")]
+    assert found["ses_mill02"]["messages"][0]["role"] == "system"
+
+
+def test_a_part_of_an_older_storage_is_joined_by_its_folder(tmp_path: Path, lake: Path) -> None:
+    message = {"id": "m1", "sessionID": "s1", "role": "user", "time": {"created": 1774850400000}, "agent": "build"}
+    part = {"id": "p1", "type": "text", "text": "Is it noon?", "time": {"start": 1774850400000}}
+    for name, value in (("message/s1/m1.json", message), ("part/m1/001.json", part)):
+        path = tmp_path / "storage" / name
+        path.parent.mkdir(parents=True)
+        path.write_text(json.dumps(value), encoding="utf-8")
+    read_in(lake, tmp_path / "storage")
+    assert {name: row["prompt"] for name, row in told_by_id(lake).items()} == {"s1": "Is it noon?"}
+
+
+def test_what_was_undone_is_a_row_of_its_own(samples: Path, lake: Path) -> None:
+    read_in(lake, samples / "opencode" / "export.json")
+    left, live = sorted(rows(lake), key=lambda row: row["parent_id"] is None)
+    assert (live["status"], live["usage"]["input_tokens"]) == ("aborted", 500)
+    assert left["parent_id"] == live["rollout_id"]
+    assert "abandoned" in left["flags"]
+    assert [info["inherited"] for info in left["message_info"]] == [True] * len(live["messages"]) + [False, False]
+    assert left["usage"]["input_tokens"] == 230
+
+
+def test_the_database_and_the_files_are_one_session(samples: Path, tmp_path: Path, lake: Path) -> None:
+    database = sqlite3.connect(samples / "opencode" / "opencode.db")
+    lines: list[dict[str, Any]] = []
+    for name, key in (("message", None), ("part", "message_id")):
+        for row in database.execute(f"SELECT id, session_id, data{f', {key}' if key else ''} FROM {name}").fetchall():
+            if row[0] != "prt_0399":
+                ids = {"id": row[0], "sessionID": row[1], **({"messageID": row[3]} if key else {})}
+                lines.append({**ids, **json.loads(row[2])})
+    database.close()
+    _storage(tmp_path, lines)
+    read_in(lake, tmp_path / "storage", samples / "opencode" / "opencode.db")
+    (row,) = rows(lake)
+    read_in(tmp_path / "alone", samples / "opencode" / "opencode.db")
+    (alone,) = rows(tmp_path / "alone")
+    assert row["messages"] == alone["messages"]
+    assert (row["usage"], row["final_text"]) == (alone["usage"], "The rye is ground.")
+
+
+def test_a_database_that_is_cut_off_gives_what_is_whole_and_says_so(samples: Path, tmp_path: Path, lake: Path) -> None:
+    data = (samples / "opencode" / "opencode.db").read_bytes()
+    path = tmp_path / "opencode.db"
+    path.write_bytes(data[: len(data) // 2])
+    report = read_in(lake, path)
+    assert report["rejects"].get("torn_tail") == 1
+    path.write_bytes(data)
+    read_in(lake, path)
+    assert [row["final_text"] for row in rows(lake)] == ["The rye is ground."]
+
+
+def test_views_and_generated_rows_of_a_hostile_database_are_not_run(tmp_path: Path, lake: Path) -> None:
+    path = tmp_path / "opencode.db"
+    database = sqlite3.connect(path)
+    database.executescript(
+        """
+        CREATE TABLE message (id TEXT, session_id TEXT, message_id TEXT, data TEXT);
+        CREATE VIEW part (id, message_id) AS
+            WITH RECURSIVE n(x) AS (SELECT 1 UNION ALL SELECT x + 1 FROM n) SELECT x, x FROM n;
+        CREATE TABLE session (id TEXT, title TEXT);
+        INSERT INTO message VALUES ('m', 's', NULL, '{"role": "user", "time": {"created": 1774850400000}}');
+        """
+    )
+    database.commit()
+    database.close()
+    report = read_in(lake, path)
+    assert report["files"]["failed"] <= 1
