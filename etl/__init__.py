@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from etl.adapter import Adapter
     from etl.detection import detect
     from etl.errors import EtlError
+    from etl.exports.run import export
     from etl.lake import Lake
     from etl.pipeline import ingest
     from etl.query import connect, scan
@@ -33,6 +34,7 @@ __all__ = [
     "SourceFile",
     "connect",
     "detect",
+    "export",
     "ingest",
     "scan",
 ]
@@ -47,6 +49,7 @@ _HOMES = {
     "SourceFile": "etl.schema",
     "connect": "etl.query",
     "detect": "etl.detection",
+    "export": "etl.exports.run",
     "ingest": "etl.pipeline",
     "scan": "etl.query",
 }

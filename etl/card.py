@@ -68,11 +68,11 @@ def _config(name: str) -> list[str]:
 
 def _info(name: str, objects: Set[str]) -> list[str]:
     """The features of one configuration."""
-    return [f"- config_name: {name}", "  features:", *_features(arrow_schema("rollouts"), "", "  ", objects)]
+    return [f"- config_name: {name}", "  features:", *features(arrow_schema("rollouts"), "", "  ", objects)]
 
 
-def _features(fields: pa.Schema | pa.StructType, prefix: str, indent: str, objects: Set[str]) -> Iterator[str]:
-    """YAML lines of the fields, in the form that `datasets` writes itself."""
+def features(fields: pa.Schema | pa.StructType, prefix: str, indent: str, objects: Set[str]) -> Iterator[str]:
+    """YAML lines of the fields, in the form that `datasets` writes itself; `objects` are dotted paths of JSON text."""
     for field in fields:
         yield f"{indent}- name: {field.name}"
         yield from _feature(field.type, prefix + field.name, indent + "  ", objects)
@@ -83,11 +83,11 @@ def _feature(arrow: pa.DataType, path: str, indent: str, objects: Set[str]) -> I
         yield f"{indent}dtype: json"
     elif pa.types.is_list(arrow) and pa.types.is_struct(arrow.value_type):
         yield f"{indent}list:"
-        yield from _features(arrow.value_type, f"{path}.", indent, objects)
+        yield from features(arrow.value_type, f"{path}.", indent, objects)
     elif pa.types.is_list(arrow):
         yield f"{indent}list: {_DTYPES[arrow.value_type]}"
     elif pa.types.is_struct(arrow):
         yield f"{indent}struct:"
-        yield from _features(arrow, f"{path}.", indent, objects)
+        yield from features(arrow, f"{path}.", indent, objects)
     else:
         yield f"{indent}dtype: {_DTYPES[arrow.value_type if pa.types.is_dictionary(arrow) else arrow]}"

@@ -20,6 +20,7 @@ from click.exceptions import NoArgsIsHelpError
 
 from etl.cli.demo import demo
 from etl.cli.exits import CLOSED_PIPE, FAILED, INTERRUPTED, WRONG_USAGE
+from etl.cli.export import export
 from etl.cli.formats import detect, formats
 from etl.cli.ingest import ingest
 from etl.cli.operations import rejects, sources, verify
@@ -79,7 +80,7 @@ def cli() -> None:
     """Traffic into rollouts: conversation logs in, one row per conversation in partitioned Parquet, SQL out."""
 
 
-for _command in (ingest, sql, shell, show, formats, detect, sources, rejects, verify, demo):
+for _command in (ingest, sql, shell, show, export, formats, detect, sources, rejects, verify, demo):
     cli.add_command(_command)
 
 

@@ -1,0 +1,1 @@
+"""One target, one file; helpers that several share begin with an underscore."""
