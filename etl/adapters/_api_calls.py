@@ -13,11 +13,11 @@ from typing import Any
 import msgspec
 
 from etl.adapters._api_bodies import Read, read_body
-from etl.adapters._api_chain import Chain, Memory, Said, said, state_number
+from etl.adapters._api_chain import Chain, Memory, Said, is_object, said, state_number
 from etl.adapters._api_choice import CODECS, NO_CONVERSATION, kind_of, model_in, provider_at
 from etl.adapters._api_form import Answered, Body, Choice, Codec, error_text, obj, packed
 from etl.adapters._api_secrets import clean_url, without_credentials
-from etl.conversation import Fragment, Ignored, Outcome, Record, Tokens, Unusable
+from etl.conversation import Fragment, Ignored, Message, Outcome, Record, Tokens, Unusable
 
 _encode = msgspec.json.Encoder(order="deterministic").encode
 _USAGES = ("usage", "usageMetadata")
@@ -52,6 +52,8 @@ class Exchange(msgspec.Struct, gc=False):
     """False where the envelope left the messages out, or put a placeholder in their place."""
     unit: Any = None
     """The part of the record that the call is, where a record holds many."""
+    line: bool = False
+    """Whether the request is a record of its own, which may be read before there is a response."""
 
 
 def outcomes(exchange: Exchange, memory: Memory) -> Iterator[Outcome]:
@@ -124,10 +126,10 @@ class _Call:
             "outs": [state_number(chain.after(messages)) for messages in answers],
             "answers": [_told(choice) for choice in self._answer.choices], **self._facts(previous),
         }  # fmt: skip
-        own = f"{self._codec.name} {self._answer.id}"
-        link = own if self._answer.id and (self._codec.name == "openai_responses" or len(set(keys)) > 1) else None
+        others_of = {*keys, *self._elsewhere(chain, path, answers)} - {key}
+        link = self._link(name, bool(others_of))
         at = self._exchange.at if self._exchange.at is not None else self._answer.at
-        *others, record = self._exchange.records
+        record, *others = self._exchange.records
         yield Fragment(
             record, key, link, at, {name: value for name, value in payload.items() if value not in (None, [], {})}
         )
@@ -135,9 +137,31 @@ class _Call:
         for other in others:
             yield Fragment(other, key, link, at, {**bridge, "record": _digest(other.raw)})
         if previous:
-            yield Fragment(record, key, f"{self._codec.name} {previous}", at, {**bridge, "to": previous})
-        for other_key in sorted(set(keys) - {key}):
-            yield Fragment(record, other_key, link, at, bridge)
+            yield Fragment(record, key, f"{self._codec.name} {previous}", at, {**bridge, "to": previous}, bridge=True)
+        for other_key in sorted(others_of):
+            yield Fragment(record, other_key, link, at, bridge, bridge=True)
+
+    def _link(self, name: str, bridged: bool) -> str | None:
+        """What holds events of different keys together: the line of the request, the id of the response, the call."""
+        if self._exchange.line:
+            return f"line {self._digest()}"
+        if self._answer.id and (self._codec.name == "openai_responses" or bridged):
+            return f"{self._codec.name} {self._answer.id}"
+        return f"{self._codec.name} {name}" if bridged else None
+
+    def _elsewhere(self, chain: Chain, path: Sequence[Said], answers: Sequence[Sequence[Said]]) -> Iterator[str]:
+        """Keys of conversations that this call can belong to though its history begins otherwise: its answer may take
+        the place of the first one (see `_api_repeats.py`), or be repeated without its calls.
+        """
+        if not self._asked.items or self._asked.thread or not self._exchange.captured:
+            return
+        for answer in answers:
+            if chain.opening is None and any(message.form.get("calls") for message in answer):
+                shown = [said(Message("assistant", message.form.get("content", ""))) for message in answer]
+                if any(each.atoms for each in shown) or _malformed(answer):
+                    yield self._chain_key(chain, chain.after(shown).hexdigest())
+            elif chain.before is not None and _complained(path[chain.begun :]):
+                yield self._chain_key(chain, chain.after(answer, chain.before).hexdigest())
 
     def _name(self) -> str:
         """The envelope's id of the call, the provider's of the response, or else a hash of all of it."""
@@ -152,7 +176,7 @@ class _Call:
     def _digest(self) -> str:
         """Names the record (or the part of one) that it is: what tells a copy from a second log of the same call."""
         unit = self._exchange.unit
-        return _digest(self._exchange.records[-1].raw if unit is None else _encode(unit))
+        return _digest(self._exchange.records[0].raw if unit is None else _encode(unit))
 
     def _history(self) -> tuple[list[Said], list[tuple[int, int]], Chain]:
         """The messages sent; the states that were passed (place in the path, hash), from the first answer to a user on,
@@ -172,12 +196,17 @@ class _Call:
         return path, states, chain
 
     def _key(self, chain: Chain, name: str, answer: Sequence[Said]) -> str:
-        scope = (self._exchange.scope or "", self._asked.user or "")
         if not self._exchange.captured or not (self._asked.items or self._asked.thread):
-            return f"call {_digest(_encode((scope, name)))}"
+            return f"call {_digest(_encode((self._scope(), name)))}"
         if self._asked.thread:
-            return f"thread {_digest(_encode((scope, self._asked.thread)))}"
-        return f"chain {_digest(_encode((scope, self._asked.previous, chain.opened(answer))))}"
+            return f"thread {_digest(_encode((self._scope(), self._asked.thread)))}"
+        return self._chain_key(chain, chain.opened(answer))
+
+    def _chain_key(self, chain: Chain, opening: str) -> str:
+        return f"chain {_digest(_encode((self._scope(), self._asked.previous, opening)))}"
+
+    def _scope(self) -> tuple[str, str]:
+        return self._exchange.scope or "", self._asked.user or ""
 
     def _facts(self, previous: str | None) -> Body:
         """Everything about the call but its messages."""
@@ -203,7 +232,7 @@ class _Call:
             "usage": _counted(usage), "response_id": answer.id, "previous": previous, "thread": self._asked.thread,
             "request": without_credentials(self._asked.rest), "response": rest, "log": _said_only(log),
             "flags": sorted(self.flags), "captured": exchange.captured,
-            "record": self._digest(),
+            "record": self._digest(), "line": self._exchange.line,
             "notes": sorted({note for record in exchange.records for note in record.notes}),
             "mended": [list(pair) for record in exchange.records for pair in record.mended],
         }  # fmt: skip
@@ -271,6 +300,24 @@ def _answer(codec: Codec, response: Read) -> Answered:
             answered.error = error_text(response.events)
         return answered
     return Answered([], done=False)
+
+
+_COMPLAINTS = 3
+"""Times in a row that an answer is asked for again, at most."""
+
+
+def _malformed(answer: Sequence[Said]) -> bool:
+    """Whether a client can have found fault with an answer: several calls, or arguments that are no object."""
+    calls = [call for message in answer for call in message.form.get("calls") or ()]
+    return len(calls) > 1 or any(
+        type(call.get("arguments")) is not dict and not is_object(call.get("arguments")) for call in calls
+    )
+
+
+def _complained(path: Sequence[Said]) -> bool:
+    """Whether a history after its first answer is nothing but answers and complaints."""
+    turns = sum(message.role == "assistant" for message in path)
+    return 0 < turns <= _COMPLAINTS and path[-1].role == "user" and all(message.role != "tool" for message in path)
 
 
 def _told(choice: Choice) -> Body:

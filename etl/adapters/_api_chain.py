@@ -21,6 +21,8 @@ from etl.decode import JsonError, decode
 
 _encode = msgspec.json.Encoder(order="deterministic").encode
 _as_logged = msgspec.json.Encoder().encode
+_THOUGHT = "</think>"
+"""Open models write their reasoning before this mark; clients cut it off."""
 _MEMO = 20_000
 """Messages remembered while a file is read."""
 _SHORT = 2_048
@@ -81,7 +83,7 @@ class Memory:
 def said(message: Message) -> Said:
     """A message with its digest and its part of the chain."""
     form = packed(message)
-    return Said(state_number(blake2b(_encode(form), digest_size=8)), form, _atoms(message), message.role)
+    return Said(state_number(blake2b(_encode(form), digest_size=8)), form, atoms(message), message.role)
 
 
 def state_number(hasher: blake2b) -> int:
@@ -89,11 +91,14 @@ def state_number(hasher: blake2b) -> int:
     return int.from_bytes(hasher.digest()[:8], "big") >> 1
 
 
-def _atoms(message: Message) -> bytes:
+def atoms(message: Message) -> bytes:
+    """What a message is known by in the chain."""
     if message.role in SYSTEM_ROLES:
         return b""
     found: list[bytes] = []
     said_text = message.content.strip()
+    if message.role == "assistant" and _THOUGHT in said_text:
+        said_text = said_text.rpartition(_THOUGHT)[2].strip()
     if message.role == "tool":
         found.append(b"r\x00" + _utf8(said_text))
     elif said_text:
@@ -106,6 +111,14 @@ def _atoms(message: Message) -> bytes:
 
 def _utf8(value: str) -> bytes:
     return value.encode("utf-8", "surrogatepass")
+
+
+def is_object(arguments: Any) -> bool:
+    """Whether call arguments are the JSON text of an object."""
+    try:
+        return type(arguments) is str and type(decode(_utf8(arguments)).value) is dict
+    except JsonError:
+        return False
 
 
 def canonical(arguments: Any) -> bytes:
@@ -130,6 +143,9 @@ class Chain:
         self.asked = False
         """Whether a user has spoken."""
         self.opening: str | None = None
+        self.before: blake2b | None = None
+        """The conversation before the first answer to a user; its place in the path is `begun`."""
+        self.begun = 0
 
     def add(self, messages: Sequence[Said]) -> None:
         for message in messages:
@@ -138,8 +154,11 @@ class Chain:
 
     def pause(self, spoken: bool, place: int, states: list[tuple[int, int]]) -> None:
         """Somebody else speaks now: a state, once the assistant has answered a user; `spoken` where it just did."""
-        if spoken and self.asked and self.opening is None:
-            self.opening = self._hasher.hexdigest()
+        if self.asked and self.opening is None:
+            if spoken:
+                self.opening = self._hasher.hexdigest()
+            else:
+                self.before, self.begun = self._hasher.copy(), place
         if self.opening is not None and (not states or states[-1][1] != self.now()):
             states.append((place, self.now()))
 
@@ -152,8 +171,9 @@ class Chain:
             return self.opening
         return self.after(messages).hexdigest()
 
-    def after(self, messages: Sequence[Said]) -> blake2b:
-        hasher = self._hasher.copy()
+    def after(self, messages: Sequence[Said], start: blake2b | None = None) -> blake2b:
+        """The hash after these messages, said at the end or where the conversation had come to another state."""
+        hasher = (start or self._hasher).copy()
         for message in messages:
             hasher.update(message.atoms)
         return hasher

@@ -275,7 +275,8 @@ def _is_line(value: Body) -> bool:
 
 def _lines(asked: Record | None, answered: Record | None) -> Exchange:
     """A request line and the response line that follows it; either may be missing."""
-    made = Exchange(tuple(record for record in (asked, answered) if record is not None), api="openai_chat")
+    records = tuple(record for record in (asked, answered) if record is not None)
+    made = Exchange(records, api="openai_chat", line=asked is not None)
     if asked is not None:
         value = asked.value
         made.request = value.get("request_params")

@@ -11,7 +11,9 @@ from collections.abc import Iterator, Sequence
 from typing import Any
 
 from etl.adapters._api_form import PIECE, SYSTEM_ROLES, Body, text, unpacked
-from etl.adapters._api_threads import ANSWER, NOTHING, SENT, Call, Forest, Node, call_ids, forest
+from etl.adapters._api_nodes import ANSWER, NOTHING, SENT, Forest, Node, call_ids
+from etl.adapters._api_stored import Call
+from etl.adapters._api_threads import forest
 from etl.conversation import Conversation, Identity, Message, StoredEvent, Tokens
 
 _REFUSED = frozenset({
@@ -54,7 +56,7 @@ class _Thread:
         start = nodes[0]
         name = start.call.call if start.number == 0 else f"{start.call.call}#{start.number}"
         self.identity = Identity(start.call.key, branch=name)
-        self._calls = [node.call for node in nodes if node.kind != SENT]
+        self._calls = [node.call for node in nodes if node.kind != SENT] or [nodes[-1].call]
 
     def row(self) -> Conversation:
         """The conversation of this thread."""
@@ -65,10 +67,11 @@ class _Thread:
             own = common.own(node.call) if node.kind == ANSWER and id(node) in self._own else None
             found = self._sent(node, messages, texts) if node.kind == SENT else self._said(node, own)
             for message in found:
-                message.inherited = own is None and id(node) not in self._own
+                left = node.repeated and message.role == "assistant"
+                message.inherited = left or (own is None and id(node) not in self._own)
             messages += found
         messages = _paired(joined_pieces(messages))
-        first, last = self._calls[0], self._calls[-1]
+        first, last = self._nodes[0].call, self._calls[-1]
         counted = [node.call for node in self._nodes if node.kind != SENT and node.choice == 0]
         row = Conversation(
             messages,
@@ -77,7 +80,7 @@ class _Thread:
             branch=self.identity.branch,
             parent=self._parent,
             tools=next((call.tools for call in reversed(self._calls) if call.tools), None),
-            model=last.model,
+            model=next((call.model for call in reversed(self._calls) if call.answers), last.model),
             provider=last.provider,
             usage=_usage(counted),
             started_at=first.at if first.at is not None else first.created,
@@ -85,7 +88,7 @@ class _Thread:
             task_from_prompt=True,
         )
         self._group(row)
-        _end(row, last, self._nodes[-1])
+        _end(row, last, next((node for node in reversed(self._nodes) if node.kind != SENT), self._nodes[-1]))
         row.extra = common.extra(texts, row.tools) or None
         row.flags = self._flags()
         return row
@@ -96,7 +99,7 @@ class _Thread:
         sent = [unpacked(messages[name]) for name in path[node.start : node.end] if name in messages]
         if sent and node.end == len(path) and sent[-1].at is None:
             sent[-1].at = node.call.at
-        if node.number == 0 and node.parent is not None and node.parent.kind == ANSWER:
+        if node.parent is not None and node.parent.kind == ANSWER:
             self._rename(node, sent)
         if node.number or node.parent is None:
             return sent
@@ -148,6 +151,8 @@ class _Thread:
             more = {**own, **({"choice": answer["rest"]} if answer.get("rest") else {})}
             if call.response_id not in (None, last.id):
                 more["response_id"] = call.response_id
+            if node.instead is not None:
+                more["instead_of"] = node.instead
             last.extra = {**(last.extra or {}), **more} or None
         return messages
 
@@ -163,7 +168,7 @@ class _Thread:
                     return
 
     def _flags(self) -> set[str]:
-        flags = {flag for call in self._calls for flag in call.flags}
+        flags = {flag for call in self._calls for flag in call.flags}.union(*(node.flags for node in self._nodes))
         if any(not call.captured for call in self._calls):
             flags.add("content_not_captured")
         if any(node.call.unsure for node in self._nodes if node.number == 0):
@@ -173,7 +178,7 @@ class _Thread:
             flags.add("usage_partial")
         if self._left():
             flags.add("abandoned")
-        if any(self._made.speaks(node) for node in self._nodes if node.kind == SENT):
+        if any(self._made.speaks(node) and not node.repeated for node in self._nodes if node.kind == SENT):
             flags.add("unlogged_turns")
         return flags
 

@@ -27,7 +27,7 @@ class ApiCalls(Adapter):
     """Request and response of model APIs: pairs, HAR, recordings of HTTP, SWE-agent's and OpenHands' call logs."""
 
     name = "api_calls"
-    version = 1
+    version = 2
     about = (
         "calls of model APIs: {request, response} pairs of OpenAI, Anthropic, Gemini, Bedrock, Ollama; HAR; recordings"
     )

@@ -33,7 +33,7 @@ class HttpCassettes(Adapter):
     """Recorded HTTP exchanges with model APIs."""
 
     name = "http_cassettes"
-    version = 1
+    version = 2
     about = "VCR cassettes: recorded HTTP exchanges with model APIs, in YAML"
     spans_files = True
     splits = True

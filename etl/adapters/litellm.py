@@ -31,7 +31,7 @@ class LiteLlm(Adapter):
     """Calls that went through LiteLLM."""
 
     name = "litellm"
-    version = 1
+    version = 2
     about = "LiteLLM proxy and callbacks: StandardLoggingPayload (standard_logging_object) lines, spend log rows"
     spans_files = True
     splits = True

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import random
 from typing import Any
 
@@ -46,6 +47,10 @@ def _agent(seed: int) -> list[dict[str, Any]]:
             histories.append([*history, dice.choice(answers), say("user", f"Go on {dice.randrange(2)}")])
             if dice.random() < 0.2:
                 histories.append([*history, say("assistant", "never logged"), say("user", "What?")])
+            if dice.random() < 0.3:
+                good = called(f"c{name}", n=dice.randrange(2))
+                calls.append(chat(f"{name}!", [*history, answers[0], say("user", "Call!")], good, at=at + 1))
+                histories.append([*history, good, say("tool", "done", tool_call_id=f"c{name}")])
     return calls
 
 
@@ -114,11 +119,101 @@ def test_an_answer_thrown_away_and_asked_for_again() -> None:
         chat("good", [SYSTEM, ASK, LOOK, FOUND, bad, complaint], second, at=8),
         chat("end", [SYSTEM, ASK, LOOK, FOUND, second, say("tool", "no", tool_call_id="c2")], THERE, at=12),
     ]
-    main, left = sorted(rows(events(calls)), key=lambda row: "abandoned" in row["flags"])
-    assert texts(main) == ["Be brief.", "Where is the key?", "", "a key", "", "no", "On the shelf."]
-    assert main["flags"] == ["unlogged_turns"]
-    assert texts(left)[4:] == ["Perhaps.", "Call a tool!", ""]
-    assert left["parent_id"] == main["rollout_id"]
+    for order in (calls, calls[::-1]):
+        main, left = sorted(rows(events(order)), key=lambda row: "abandoned" in row["flags"])
+        assert texts(main) == ["Be brief.", "Where is the key?", "", "a key", "", "no", "On the shelf."]
+        assert (main["flags"], main["n_records"], main["usage"]["input_tokens"]) == (["reasked"], 3, 30)
+        assert [info["id"] for info in main["message_info"] if info["id"]] == ["r1", "good", "end"]
+        assert json.loads(main["message_info"][4]["extra"])["instead_of"] == "bad"
+        assert texts(left)[4:] == ["Perhaps.", "Call a tool!"]
+        assert (left["parent_id"], left["n_records"], left["prompt_len"]) == (main["rollout_id"], 1, 4)
+        assert left["usage"]["input_tokens"] == 10
+
+
+@pytest.mark.parametrize("timed", [True, False])
+@pytest.mark.parametrize("stripped", [True, False])
+def test_a_first_answer_asked_for_again(timed: bool, stripped: bool) -> None:
+    two = [*called("c0", place="shelf")["tool_calls"], *called("c9", place="hook")["tool_calls"]]
+    bad = say("assistant", "", tool_calls=two) if stripped else say("assistant", "Perhaps.")
+    shown, complaint, good = say("assistant", bad["content"]), say("user", "One tool!"), called("c1", place="hook")
+    calls = [
+        chat("bad", [SYSTEM, ASK], bad, at=0),
+        chat("good", [SYSTEM, ASK, shown, complaint], good, at=2),
+        chat("end", [SYSTEM, ASK, good, say("tool", "yes", tool_call_id="c1")], THERE, at=4),
+    ]
+    if not timed:
+        for call in calls:
+            del call["timestamp"]
+    main, left = sorted(rows(events(calls)), key=lambda row: "abandoned" in row["flags"] or len(row["messages"]) == 4)
+    assert texts(main) == ["Be brief.", "Where is the key?", "", "yes", "On the shelf."]
+    assert (main["flags"], main["usage"]["input_tokens"], main["n_steps"]) == (["reasked"], 20, 1)
+    assert texts(left)[2:] == [bad["content"], "One tool!"]
+    assert (left["parent_id"], left["n_steps"]) == (main["rollout_id"], 2 * stripped)
+    assert ("edited_history" in left["flags"]) is stripped
+
+
+def test_several_complaints_about_one_turn() -> None:
+    bad = [say("assistant", f"Perhaps {number}.") for number in range(2)]
+    complaint, good = say("user", "Call a tool!"), called("c2", place="hook")
+    start = [SYSTEM, ASK, LOOK, FOUND]
+    end = chat("end", [*start, good, say("tool", "no", tool_call_id="c2")], THERE, at=30)
+    begin = [THREE[0], chat("b0", start, bad[0], at=5), chat("b1", [*start, bad[0], complaint], bad[1], at=6)]
+    kept = chat("good", [*start, bad[0], complaint, bad[1], complaint], good, at=8)
+    main, left = sorted(rows(events([*begin, kept, end])), key=lambda row: "abandoned" in row["flags"])
+    assert texts(main)[4:] == ["", "no", "On the shelf."]
+    assert texts(left)[4:] == ["Perhaps 0.", "Call a tool!", "Perhaps 1.", "Call a tool!"]
+    latest = chat("good", [*start, bad[1], complaint], good, at=8)
+    main, *branches = sorted(rows(events([*begin, latest, end])), key=lambda row: "abandoned" in row["flags"])
+    assert texts(main)[4:] == ["", "no", "On the shelf."]
+    assert [texts(row)[4:] for row in branches] == [["Perhaps 0.", "Call a tool!"], ["Perhaps 1.", "Call a tool!"]]
+    assert sum(row["usage"]["output_tokens"] for row in [main, *branches]) == 5
+
+
+def test_an_edited_answer_is_the_one_that_was_given() -> None:
+    thought = say("assistant", "<think>Shelf or hook?</think>It hangs there, I am sure of it.")
+    shown = say("assistant", "It hangs there, I am sure of it.")
+    calls = [chat("a", [ASK], thought, at=0), chat("b", [ASK, shown, say("user", "Where?")], THERE, at=5)]
+    (row,) = rows(events(calls))
+    assert (row["flags"], row["n_records"], texts(row)[1]) == ([], 2, thought["content"])
+    cut = say("assistant", "On the shelf, I am sure of it. Shall I look again, or is that all for today?")
+    calls = [THREE[0], chat("c", [SYSTEM, ASK, LOOK, FOUND], cut, at=5)]
+    on = [SYSTEM, ASK, LOOK, FOUND, say("assistant", "On the shelf, I am sure of it."), say("user", "Good.")]
+    (row,) = rows(events([*calls, chat("d", on, THERE, at=9)]))
+    assert (row["flags"], row["n_records"], texts(row)[4]) == (["edited_history"], 3, cut["content"])
+
+
+def test_demonstrations_are_no_answers_asked_for_again() -> None:
+    shown = [
+        SYSTEM,
+        say("user", "Is a cup a thing?"),
+        say("assistant", "yes"),
+        say("user", "Is up?"),
+        say("assistant", "no"),
+    ]
+    calls = [
+        chat(f"d{n}", [*shown, say("user", f"Is {n} a thing?")], say("assistant", "yes" if n % 2 else "no"), at=n)
+        for n in range(4)
+    ]
+    found = rows(events(calls))
+    assert [(row["n_records"], row["parent_id"], row["flags"]) for row in found] == [(1, None, ["unlogged_turns"])] * 4
+
+
+def _lines(calls: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    """The calls as an agent's own log: a request line, then a response line."""
+    found: list[dict[str, Any]] = []
+    for call in calls:
+        found.append({"type": "request", "timestamp": call["timestamp"], "request_params": call["request"]})
+        found.append({"type": "response", "timestamp": call["timestamp"], "response": call["response"]})
+    return found
+
+
+def test_lines_of_a_log_that_grows_between_request_and_response() -> None:
+    lines = _lines(THREE)
+    (row,) = rows(events(lines))
+    assert (row["n_records"], row["source_line"], row["flags"]) == (6, 1, [])
+    for cut in range(1, 6):
+        grown = rows([*events(lines[:cut]), *events(lines)])
+        assert [each["row_hash"] for each in grown] == [row["row_hash"]], cut
 
 
 def test_two_runs_with_the_same_words_stay_two() -> None:
