@@ -57,6 +57,10 @@ _SCORED = (
 of Hermes that is written anew as it grows."""
 
 
+_HARNESS = ("<task>", "<user_message>", "<environment_details>")
+"""How the harness of a coding task begins what it says in the user's place."""
+
+
 class OpenAIMessages(Adapter):
     """Conversations as lists of `{role, content, tool_calls, …}`."""
 
@@ -72,7 +76,9 @@ class OpenAIMessages(Adapter):
         hits = sum(_score(value) for value in values)
         if hits:
             return hits / len(values)
-        return 0.6 if all(_is_message(value) for value in values) else 0.0
+        if not all(_is_message(value) for value in values):
+            return 0.0
+        return 0.2 if any(_is_task(value) for value in values) else 0.6
 
     def parse(self, records: Iterable[Record], file: FileContext) -> Iterator[Outcome]:
         """A conversation a record; or, where the first record is a message, one of all of them."""
@@ -106,6 +112,16 @@ def _is_message(value: Any) -> bool:
     if not isinstance(value, dict) or not isinstance(value.get("role"), str):
         return False
     return value["role"] in ROLES and ("content" in value or "tool_calls" in value or "function_call" in value)
+
+
+def _is_task(value: dict[str, Any]) -> bool:
+    """A message of a coding task (Cline, Roo Code): the harness speaks in the user's place, between tags."""
+    if value.get("modelInfo") or value.get("metrics"):
+        return True
+    content = value.get("content")
+    first = content[0] if isinstance(content, list) and content else content
+    text = first.get("text") if isinstance(first, dict) else first
+    return isinstance(text, str) and text.startswith(_HARNESS)
 
 
 def _listed(value: dict[str, Any]) -> list[Any] | None:
