@@ -14,8 +14,8 @@ _TEXT = """
 
 {about}.
 
-{rows:,} records, written by `rollout-etl` (`etl export {name}`). `export.json` says from what, what was left out and why,
-and how to repeat it.
+{rows:,} records, written by `rollout-etl` (`etl export {name}`). `export.json` says from what, what was left out
+and why, and how to repeat it.
 """
 _JSON = """
 Columns of JSON text are declared `json`: `datasets` 4.7 and newer gives them as objects, which chat templates need.

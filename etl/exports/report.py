@@ -44,7 +44,7 @@ class ExportReport(NamedTuple):
             "schema_version": SCHEMA_VERSION,
             "lake": self.lake,
             "lake_version": self.lake_version,
-            "query": f"SELECT * FROM rollouts WHERE {self.request.where or 'true'}",
+            "sql": f"SELECT * FROM rollouts WHERE {self.request.where or 'true'}",
             "options": {name: value for name, value in self.request._asdict().items() if value not in (None, ())},
             "rows": {
                 "in_lake": self.in_lake,

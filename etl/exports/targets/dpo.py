@@ -12,7 +12,7 @@ from etl.exports.targets._pairs import PAIR_FIELDS, pair
 
 
 class Dpo(Target):
-    """The best and the worst scored attempt at one prompt. DPO has no mask: it trains tool results of both sides too."""
+    """The best and the worst scored attempt at one prompt. DPO has no mask: it trains tool results too."""
 
     name = "dpo"
     about = "TRL DPO: Parquet of prompt, chosen, rejected and tools; best and worst attempt at one prompt"
