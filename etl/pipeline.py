@@ -6,6 +6,7 @@ The order is a safety rule, and nothing is visible before it is committed (`etl/
 from __future__ import annotations
 
 import contextlib
+import json
 import time
 import uuid
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -24,8 +25,9 @@ from etl.lake import KnownFile, Lake
 from etl.reading import UNDETECTED, micros_now
 from etl.replaying import read_rejects
 from etl.report import FileResult, Report
+from etl.runs import drift, run_report, source_runs
 from etl.staging import Settings
-from etl.times import instant
+from etl.times import instant, to_datetime
 from etl.workers import ReadOut, read_all
 
 
@@ -120,7 +122,9 @@ def _run(settings: Settings) -> Iterator[tuple[Lake, Report]]:
     lake.sweep()
     with settled(), lake.batch(settings.batch_id):
         yield lake, report
-    report.seconds = time.monotonic() - started
+        report.seconds = time.monotonic() - started
+        if not settings.dry_run:
+            _keep_report(lake, settings, report)
 
 
 def _known(lake: Lake, source: str | None) -> dict[str, dict[str, KnownFile]]:
@@ -153,6 +157,13 @@ def _finish(
     report.bytes_read = sum(result.size for result in read.results if result.sha256 is not None)
     if not settings.dry_run:
         commit(lake, settings, report, read.results, read.staged, undetected)
+
+
+def _keep_report(lake: Lake, settings: Settings, report: Report) -> None:
+    """The report stays in the lake, and is held against those of the runs before."""
+    at = to_datetime(settings.ingested_at).isoformat()
+    lake.write_report(json.dumps(run_report(report, at), indent=1))
+    report.drift = [found for found in drift(source_runs(lake.reports())) if found.batch_id == settings.batch_id]
 
 
 __all__ = ["Progress", "Report", "ingest", "replay"]

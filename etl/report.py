@@ -4,10 +4,13 @@ from __future__ import annotations
 
 from collections import Counter
 from dataclasses import dataclass, field
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from etl.events import Touched
 from etl.lake import RowCounts
+
+if TYPE_CHECKING:
+    from etl.runs import Drift
 
 
 class Place(NamedTuple):
@@ -63,6 +66,8 @@ class Report:
     assembled: Counter[str] = field(default_factory=Counter)
     """Rows put together from events, by adapter."""
     dry_run: bool = False
+    drift: list[Drift] = field(default_factory=list)
+    """What its sources do differently from their runs before."""
 
     def state_counts(self) -> dict[str, int]:
         """Files by what became of them."""

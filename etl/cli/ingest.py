@@ -3,19 +3,23 @@
 from __future__ import annotations
 
 import datetime as dt
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 import click
 
-from etl.cli.exits import DONE, DONE_WITH_FAILURES
+from etl.cli.nightly import exit_code, nightly, send_metrics
 from etl.cli.options import format_option, json_option, lake_option, redact_option
-
-if TYPE_CHECKING:
-    from etl.report import Report
 
 
 @click.command()
-@click.argument("paths", nargs=-1, required=True, metavar="PATH...", type=click.Path())
+@click.argument("paths", nargs=-1, metavar="PATH...", type=click.Path())
+@click.option(
+    "--config",
+    "config_path",
+    metavar="FILE",
+    type=click.Path(dir_okay=False, path_type=Path),
+    help="Read every source that this file names (etl.toml), instead of PATH.",
+)
 @lake_option
 @json_option
 @format_option
@@ -35,8 +39,11 @@ if TYPE_CHECKING:
 @click.option("--reparse", is_flag=True, help="Read unchanged files again, for example after an adapter changed.")
 @click.option("--dry-run", is_flag=True, help="Do everything but write.")
 @click.option("--fail-on-reject", is_flag=True, help="Exit 3 when any record was rejected.")
+@click.pass_context
 def ingest(
+    ctx: click.Context,
     paths: tuple[str, ...],
+    config_path: Path | None,
     lake: str,
     as_json: bool,
     format_name: str | None,
@@ -51,7 +58,8 @@ def ingest(
 ) -> int:
     """Read logs into the lake.
 
-    PATH is a file, a folder or a glob, compressed or not; the format is told by content. Reading the same input again,
+    PATH is a file, a folder or a glob, compressed or not; the format is told by content. With --config the sources of a
+    nightly job are read, each as its table in the file says. Reading the same input again,
     in any order and from any path, changes nothing. A bad record becomes a reject, a file that cannot be read is listed
     in `etl sources`; the rest of the run goes on.
     """
@@ -61,6 +69,10 @@ def ingest(
     from etl.framing import Limits
     from etl.pipeline import ingest as run_ingest
 
+    if config_path is not None:
+        return nightly(ctx, config_path, as_json, reparse, dry_run, fail_on_reject)
+    if not paths:
+        raise click.UsageError("name what to read: PATH... or --config etl.toml")
     with shown_progress() as progress:
         report = run_ingest(
             paths,
@@ -80,9 +92,5 @@ def ingest(
         print_json(report.to_json())
     else:
         print_summary(report, lake)
-    return exit_code(report, fail_on_reject=fail_on_reject)
-
-
-def exit_code(report: Report, *, fail_on_reject: bool) -> int:
-    """3 where a file failed, or where a record was rejected and that counts as a failure; else 0."""
-    return DONE_WITH_FAILURES if report.failed() or (fail_on_reject and report.rejects()) else DONE
+    send_metrics([report])
+    return exit_code([report], fail_on_reject=fail_on_reject)

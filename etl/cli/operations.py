@@ -10,6 +10,7 @@ import click
 
 from etl.cli.exits import DONE, DONE_WITH_FAILURES, FAILED
 from etl.cli.options import json_option, lake_option, redact_option
+from etl.harmless import harmless_line
 
 
 @click.command()
@@ -18,7 +19,11 @@ from etl.cli.options import json_option, lake_option, redact_option
 @click.option("--source", metavar="NAME", help="Only this log stream.")
 @click.option("--state", type=click.Choice(["done", "growing", "failed", "skipped"]), help="Only files in this state.")
 def sources(lake: str, as_json: bool, source: str | None, state: str | None) -> int:
-    """List the files that were read, and what became of each."""
+    """List the files that were read, what became of each, and what a source does differently from its runs before."""
+    from etl.cli.tables import note
+    from etl.lake import Lake
+    from etl.runs import drift, source_runs
+
     files = _rows(
         lake,
         """
@@ -29,7 +34,11 @@ def sources(lake: str, as_json: bool, source: str | None, state: str | None) -> 
     )
     columns = ("source", "state", "records_in", "rows", "rejects", "file")
     listed = [{**file, "file": file["error"] or file["uri"]} for file in files]
-    return _print(as_json, "sources", files, columns, listed)
+    drifted = [found for found in drift(source_runs(Lake.open(lake).reports())) if source in (None, found.source)]
+    code = _print(as_json, "sources", files, columns, listed, {"drift": [found._asdict() for found in drifted]})
+    for found in () if as_json else drifted:
+        note(harmless_line(f"drift in {found.source} (batch {found.batch_id}): {found.message}"))
+    return code
 
 
 @click.command()
@@ -92,13 +101,14 @@ def _print(
     rows: list[dict[str, Any]],
     columns: Sequence[str],
     listed: list[dict[str, Any]],
+    also: Mapping[str, Any] | None = None,
 ) -> int:
-    """`{name: rows}`, or for people the listed columns, of which the last may be long."""
+    """`{name: rows}` (and what is told also), or for people the listed columns, of which the last may be long."""
     from etl.cli.tables import console, note, print_listing
     from etl.cli.values import print_json
 
     if as_json:
-        print_json({name: rows})
+        print_json({name: rows, **(also or {})})
     elif listed:
         print_listing(console(), columns, [[row[column] for column in columns] for row in listed])
     else:

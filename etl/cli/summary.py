@@ -57,6 +57,8 @@ def _lines(report: Report) -> Iterator[tuple[str, str]]:
         yield "", f"ignored {sum(count for _, count in rules[RULES_SHOWN:]):,} by other rules (--json names all)"
     for reason, (count, place) in _rejects(report).items():
         yield "", f"rejected {count:,} for {reason}, first at {harmless_line(place)}"
+    for found in report.drift:
+        yield "drift", harmless_line(f"{found.source}: {found.message}")
     failed = report.failed()
     for result in failed[:FAILED_SHOWN]:
         yield "failed", harmless_line(result.error or result.uri)

@@ -191,6 +191,17 @@ class Lake:
         with one_line(f"read what {self.root} knows of its sources"):
             return reading(read)
 
+    def write_report(self, text: str) -> None:
+        """Keeps what the open batch did, as JSON."""
+        to = self._committing()
+        with one_line(f"write a report to {self.root}"):
+            self._place.write_report(to.batch.id, text, to.batch.folder)
+
+    def reports(self, newest: int = 500) -> list[str]:
+        """The reports of the newest runs, as JSON, oldest first."""
+        with one_line(f"read the reports of {self.root}"):
+            return self._place.read_reports(newest)
+
     def compact(self) -> int:
         """Merges the small files of every partition towards 128 MB and returns how many went. Needs an open batch."""
         return sum(self._compact(table) for table in TABLES)

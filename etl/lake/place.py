@@ -12,6 +12,9 @@ from etl.errors import UsageError
 from etl.schema import PARTITIONS
 
 STAGING = ".staging"
+REPORTS = "reports"
+REPORTS_KEPT = 5_000
+"""Reports of runs that stay; the oldest go."""
 
 
 class Place:
@@ -67,6 +70,21 @@ class Place:
         files = [self.data_file(table, path) for path in paths]
         folders = {folder for file in files for folder in file.parents if folder.is_relative_to(self.table(table))}
         self.sync(*files, *sorted(folders))
+
+    def write_report(self, batch_id: str, text: str, folder: Path) -> None:
+        """Keeps what a run did as `reports/<batch>.json`."""
+        (self.root / REPORTS).mkdir(exist_ok=True)
+        self.write_text(f"{REPORTS}/{batch_id}.json", text, folder)
+        for path in self._reports()[:-REPORTS_KEPT]:
+            path.unlink(missing_ok=True)
+
+    def read_reports(self, newest: int) -> list[str]:
+        """The texts of the newest reports, oldest first."""
+        return [path.read_text(encoding="utf-8") for path in self._reports()[-newest:]]
+
+    def _reports(self) -> list[Path]:
+        """Oldest first: batch ids begin with the time."""
+        return sorted((self.root / REPORTS).glob("*.json"))
 
     def write_text(self, name: str, text: str, folder: Path) -> None:
         """Writes a file beside the tables, whole or not at all, by way of a folder; the same text is left alone."""

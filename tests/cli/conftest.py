@@ -1,9 +1,10 @@
-"""A lake of the sample logs, made once."""
+"""The command line run in this process, and a lake of the sample logs, made once."""
 
 import datetime as dt
 
 import pytest
 
+from etl.cli import run
 from etl.demo import demo
 
 
@@ -13,3 +14,17 @@ def sample_lake(tmp_path_factory):
     lake = tmp_path_factory.mktemp("samples") / "lake"
     demo(lake, now=dt.datetime(2026, 4, 1, 2, 0, tzinfo=dt.UTC))
     return lake
+
+
+@pytest.fixture
+def etl(capsys, monkeypatch):
+    """Runs a command line; gives its exit code, stdout and stderr."""
+    monkeypatch.delenv("ETL_LAKE", raising=False)
+    monkeypatch.delenv("ETL_DEBUG", raising=False)
+
+    def runs(*args):
+        code = run([str(arg) for arg in args])
+        out, err = capsys.readouterr()
+        return code, out, err
+
+    return runs

@@ -13,20 +13,6 @@ GOOD = '{"messages": [{"role": "user", "content": "hi"}, {"role": "assistant", "
 
 
 @pytest.fixture
-def etl(capsys, monkeypatch):
-    """Runs a command line; gives its exit code, stdout and stderr."""
-    monkeypatch.delenv("ETL_LAKE", raising=False)
-    monkeypatch.delenv("ETL_DEBUG", raising=False)
-
-    def runs(*args):
-        code = run([str(arg) for arg in args])
-        out, err = capsys.readouterr()
-        return code, out, err
-
-    return runs
-
-
-@pytest.fixture
 def logs(tmp_path):
     """A folder with one good file."""
     folder = tmp_path / "logs"
@@ -104,7 +90,7 @@ def test_the_options_of_ingest_arrive(etl, logs, tmp_path):
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (["ingest"], "Missing argument 'PATH...' (see: etl ingest --help)"),
+        (["ingest"], "name what to read: PATH... or --config etl.toml"),
         (["ingest", "nowhere/*.jsonl"], "no such file"),
         (["ingest", ".", "--format", "nonsense"], "known formats: "),
         (["ingest", ".", "--redact", "everything"], "--redact"),

@@ -1,0 +1,92 @@
+"""`etl ingest --config etl.toml`: the nightly job, its report, and metrics where somebody listens."""
+
+from __future__ import annotations
+
+import datetime as dt
+import json
+import os
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+from click.core import ParameterSource
+
+from etl.cli.exits import DONE, DONE_WITH_FAILURES
+from etl.errors import EtlError, UsageError
+
+if TYPE_CHECKING:
+    from etl.nightly import Night
+    from etl.report import Report
+
+_FROM_CONFIG = {"paths": "PATH", "source": "--source", "format_name": "--format", "redact": "--redact",
+                "workers": "--workers", "exclude": "--exclude", "max_record_mb": "--max-record-mb"}  # fmt: skip
+"""What the file says of each source, and nothing else may say."""
+
+
+def nightly(
+    ctx: click.Context, path: Path, as_json: bool, reparse: bool, dry_run: bool, fail_on_reject: bool
+) -> int:  # fmt: skip
+    """Read what the file names; `--lake` takes the place of its lake."""
+    from etl.cli.progress import shown_progress
+    from etl.cli.values import print_json
+    from etl.config import load
+    from etl.nightly import run
+
+    for name, shown in _FROM_CONFIG.items():
+        if ctx.get_parameter_source(name) == ParameterSource.COMMANDLINE:
+            raise click.UsageError(f"{shown} and --config: {path} says what is read, and how; change it there")
+    config = load(path)
+    if ctx.get_parameter_source("lake") != ParameterSource.DEFAULT:
+        config = config.model_copy(update={"lake": ctx.params["lake"]})
+    with shown_progress() as progress:
+        night = run(config, reparse=reparse, dry_run=dry_run, now=dt.datetime.now(dt.UTC), progress=progress)
+    if config.report is not None:
+        _write(Path(config.report), night)
+    if as_json:
+        print_json(night.to_json())
+    else:
+        _print(night, config.lake)
+    reports = list(night.reports.values())
+    send_metrics(reports)
+    return DONE_WITH_FAILURES if night.failed else exit_code(reports, fail_on_reject=fail_on_reject)
+
+
+def exit_code(reports: Sequence[Report], *, fail_on_reject: bool) -> int:
+    """3 where a file failed, or where a record was rejected and that counts as a failure; else 0."""
+    wrong = any(report.failed() or (fail_on_reject and report.rejects()) for report in reports)
+    return DONE_WITH_FAILURES if wrong else DONE
+
+
+def send_metrics(reports: Sequence[Report]) -> None:
+    """To the OpenTelemetry endpoint of the environment; what goes wrong there is a note, since the rows are in."""
+    from etl.cli.tables import note
+
+    if not any(os.environ.get(f"OTEL_EXPORTER_OTLP_{kind}ENDPOINT") for kind in ("", "METRICS_")):
+        return
+    from etl.telemetry import send
+
+    try:
+        send(reports)
+    except EtlError as error:
+        note(str(error))
+
+
+def _print(night: Night, lake: str) -> None:
+    from etl.cli.summary import print_summary
+    from etl.cli.tables import console
+    from etl.harmless import harmless_line
+
+    for source, report in night.reports.items():
+        console().print(f"{harmless_line(source)}:", style="bold")
+        print_summary(report, lake)
+    for source, reason in night.failed.items():
+        console().print(f"{harmless_line(source)}: not read: {harmless_line(reason)}", style="bold red", soft_wrap=True)
+
+
+def _write(path: Path, night: Night) -> None:
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(json.dumps(night.to_json(), indent=1) + "\n", encoding="utf-8")
+    except OSError as error:
+        raise UsageError(f"{path}: the report cannot be written ({error.strerror or error}); the rows are in") from None

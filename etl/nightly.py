@@ -1,0 +1,87 @@
+"""The nightly job of `etl.toml`: every source a batch of its own, so that one that fails costs itself alone."""
+
+from __future__ import annotations
+
+from collections import Counter
+from dataclasses import dataclass, field
+from datetime import datetime
+from typing import Any
+
+from etl.config import Config, SourceConfig
+from etl.errors import SourceError, UsageError
+from etl.framing import Limits
+from etl.pipeline import OnProgress, ingest
+from etl.report import Report
+from etl.runs import Drift
+
+_SUMMED = ("files", "rows", "rejects", "ignored")
+
+
+@dataclass
+class Night:
+    """What a night did: the report of every source that could be read, the reason for every other."""
+
+    reports: dict[str, Report] = field(default_factory=dict)
+    failed: dict[str, str] = field(default_factory=dict)
+    drift: list[Drift] = field(default_factory=list)
+
+    def to_json(self) -> dict[str, Any]:
+        """The sums under the names that one report has, and each report by source."""
+        told = {source: report.to_json() for source, report in self.reports.items()}
+        sums: dict[str, Any] = {"batch_ids": [report["batch_id"] for report in told.values()]}
+        for name in ("files", "records_in", "records_used", "rows", "rejects", "ignored", "seconds", "bytes_read"):
+            values = [report[name] for report in told.values()]
+            sums[name] = _added(values) if name in _SUMMED else round(sum(values), 3)
+        return {
+            **sums,
+            "sources": told,
+            "failed": self.failed,
+            "drift": [found._asdict() for found in self.drift],
+        }
+
+
+def _added(objects: list[dict[str, int]]) -> dict[str, int]:
+    total: Counter[str] = Counter()
+    for counts in objects:
+        total.update(counts)
+    return dict(total)
+
+
+def run(
+    config: Config, *, reparse: bool = False, dry_run: bool = False, now: datetime | None = None,
+    progress: OnProgress | None = None,
+) -> Night:  # fmt: skip
+    """Read every source into the lake. A source whose paths are not there is in `failed`, and the others are read.
+
+    Raises LakeError where the lake cannot be read or written: then no source can be read.
+    """
+    night = Night()
+    for source in config.sources:
+        try:
+            report = _read(config.lake, source, reparse, dry_run, now, progress)
+        except (UsageError, SourceError) as error:
+            night.failed[source.name] = str(error)
+        else:
+            night.reports[source.name] = report
+            night.drift += report.drift
+    return night
+
+
+def _read(
+    lake: str, source: SourceConfig, reparse: bool, dry_run: bool, now: datetime | None, progress: OnProgress | None
+) -> Report:
+    limits = Limits() if source.max_record_mb is None else Limits(record_bytes=source.max_record_mb << 20)
+    return ingest(
+        source.paths,
+        lake=lake,
+        format=source.format,
+        source=source.name,
+        workers=source.workers or 1,
+        redact=source.redact or "secrets",
+        exclude=source.exclude or (),
+        limits=limits,
+        reparse=reparse,
+        dry_run=dry_run,
+        now=now,
+        progress=progress,
+    )
