@@ -9,7 +9,7 @@ from __future__ import annotations
 import os
 import tempfile
 import uuid
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
@@ -125,25 +125,44 @@ def find_rollout(connection: duckdb.DuckDBPyConnection, rollout_id: str) -> dict
     return dict(zip(names, answer.fetchall()[0], strict=True))
 
 
+class Relative(NamedTuple):
+    """A row that belongs to another, in short."""
+
+    rollout_id: str
+    agent: str | None = None
+    status: str | None = None
+    reward: float | None = None
+    prompt: str | None = None
+    """The beginning of it."""
+
+
 class Kin(NamedTuple):
-    """Rows that belong to a row, by id."""
+    """Rows that belong to a row."""
 
-    children: list[str]
+    parent: Relative | None = None
+    """What it came from."""
+    children: Sequence[Relative] = ()
     """Sub-agents, branches and continuations that came from it."""
-    siblings: list[str]
-    """Other attempts of its group."""
+    siblings: Sequence[Relative] = ()
+    """Other attempts of its group, other children of its parent."""
 
 
-def find_kin(connection: duckdb.DuckDBPyConnection, row: dict[str, Any]) -> Kin:
-    """The children of a row and the other members of its group."""
+def find_kin(connection: duckdb.DuckDBPyConnection, row: dict[str, Any], *, most: int = 100) -> Kin:
+    """The parent of a row, its children, and the other members of its group or children of its parent."""
     found = connection.execute(
-        """SELECT rollout_id, coalesce(parent_id = $1, false) FROM rollouts_stored
-           WHERE rollout_id <> $1 AND (parent_id = $1 OR group_id = $2)
-           ORDER BY started_at, sample_index, rollout_id""",
-        [row["rollout_id"], row["group_id"]],
+        """SELECT rollout_id, agent, status, reward, left(prompt, 200), coalesce(parent_id = $1, false)
+           FROM rollouts_stored
+           WHERE rollout_id <> $1 AND (parent_id = $1 OR group_id = $2 OR parent_id = $3 OR rollout_id = $3)
+           ORDER BY started_at, sample_index, rollout_id LIMIT $4""",
+        [row["rollout_id"], row["group_id"], row["parent_id"], most],
     ).fetchall()
-    children = [str(rollout_id) for rollout_id, is_child in found if is_child]
-    return Kin(children, [str(rollout_id) for rollout_id, is_child in found if not is_child])
+    kin = [(Relative(*values), is_child) for *values, is_child in found]
+    parents = [relative for relative, _ in kin if relative.rollout_id == row["parent_id"]]
+    return Kin(
+        parents[0] if parents else None,
+        [relative for relative, is_child in kin if is_child],
+        [relative for relative, is_child in kin if not is_child and relative not in parents],
+    )
 
 
 def scan(lake: LakePath) -> pl.LazyFrame:

@@ -18,13 +18,17 @@ from rich.text import Text
 
 from etl.flags import FLAGS
 from etl.harmless import harmless, harmless_line
-from etl.query import Kin
+from etl.query import Kin, Relative
 
 _ROLES = {"system": "magenta", "developer": "magenta", "user": "bold green", "assistant": "bold cyan", "tool": "yellow"}
 _STATUSES = {"ok": "green", "completed": "green", "error": "bold red", "missing": "bold red", "aborted": "bold red"}
 _INLINE_ARGUMENTS = 100
 """Characters of call arguments that stay on the line of the call."""
 _MIN_WIDTH = 20
+_RELATIVES = 20
+"""Rows that belong to a row which are named in its header."""
+_SHORT = 60
+"""Characters of a prompt that stand in one line with other things."""
 
 
 class Fold(NamedTuple):
@@ -57,7 +61,7 @@ def render(row: Mapping[str, Any], *, full: bool = False, kin: Kin | None = None
         _turn(index, message, info, calls.get(index, []), answered.get(index), row, full=full)
         for index, (message, info) in enumerate(zip(row["messages"], row["message_info"], strict=True))
     )
-    header = _header(row, kin or Kin([], []))
+    header = _header(row, kin or Kin())
     return Group(*header, *(part for turn in turns for part in turn), *_footer(row, full=full))
 
 
@@ -82,8 +86,9 @@ def _header(row: Mapping[str, Any], kin: Kin) -> Iterator[RenderableType]:
     """What is known of the row before anything is said in it."""
     title = Text.assemble((harmless_line(row["rollout_id"]), "bold"), "  ", _word(row["status"]), *_reward(row))
     yield _Indented(title, 0)
-    for label, value in _facts(row, kin):
+    for label, value in facts(row):
         yield _Indented(Text.assemble((f"{label}  ", "dim"), harmless_line(value)), 2)
+    yield from _relatives(row, kin)
     if row["seeded"]:
         planted = ", ".join(harmless_line(name) for name in row["seeded"])
         yield _Indented(Text.assemble(("planted mistake  ", "bold magenta"), (planted, "bold magenta")), 2)
@@ -104,8 +109,8 @@ def _reward(row: Mapping[str, Any]) -> Iterator[str | tuple[str, str]]:
             yield (f"  {harmless_line(row['rewards'])}", "dim")
 
 
-def _facts(row: Mapping[str, Any], kin: Kin) -> Iterator[tuple[str, str]]:
-    """Label and text of every line of the header that has something to say."""
+def facts(row: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
+    """Label and text of everything that is known of a row before anything is said in it."""
     lines = (
         ("task", _joined(row["task_id"])),
         ("group", _joined(row["group_id"], _labelled("attempt", row["sample_index"]))),
@@ -115,14 +120,26 @@ def _facts(row: Mapping[str, Any], kin: Kin) -> Iterator[tuple[str, str]]:
         ("time", _span(row["started_at"], row["ended_at"])),
         ("size", _joined(_count(row["n_turns"], "user turn"), _count(row["n_steps"], "call"), *_usage(row["usage"]))),
         ("end", _joined(row["finish_reason"], row["error"])),
-        ("parent", _joined(row["parent_id"])),
-        ("came from it", ", ".join(kin.children)),
-        ("other attempts", ", ".join(kin.siblings)),
         ("scenario", _scenario(row["scenario"])),
         ("faults", row["faults"] or ""),
         ("redacted", row["redactions"] or ""),
     )
     return ((label, text) for label, text in lines if text)
+
+
+def _relatives(row: Mapping[str, Any], kin: Kin) -> Iterator[RenderableType]:
+    """A line for each row that belongs to this one: what it came from, what came from it, what lies beside it."""
+    parent = kin.parent or (Relative(row["parent_id"]) if row["parent_id"] else None)
+    found = [("came from", relative) for relative in ([parent] if parent else [])]
+    found += [("its sub-agent or branch", relative) for relative in kin.children]
+    found += [("beside it", relative) for relative in kin.siblings]
+    for label, relative in found[:_RELATIVES]:
+        reward = None if relative.reward is None else f"reward {relative.reward:g}"
+        prompt = harmless_line(relative.prompt or "")
+        said = _joined(relative.rollout_id, relative.agent, relative.status, reward, prompt[:_SHORT])
+        yield _Indented(Text.assemble((f"{label}  ", "dim"), harmless_line(said)), 2)
+    if len(found) > _RELATIVES:
+        yield _Indented(Text(f"and {len(found) - _RELATIVES} more that belong to it", style="dim"), 2)
 
 
 def _judgment(judgment: Mapping[str, Any]) -> Text:
@@ -202,7 +219,7 @@ def _call(step: Mapping[str, Any], number: str, *, full: bool) -> Iterator[Rende
         yield _Indented(Text("arguments are not a JSON object:", style="bold red"), 4)
         yield _Indented(_with_note(_folded(step["raw_arguments"], _FOLDS["arguments"], full=full), ""), 4)
     elif not inline:
-        yield _Indented(_with_note(_folded(_pretty(arguments), _FOLDS["arguments"], full=full), ""), 4)
+        yield _Indented(_with_note(_folded(pretty(arguments), _FOLDS["arguments"], full=full), ""), 4)
 
 
 def _outcome(step: Mapping[str, Any], said: str = "") -> Text:
@@ -222,11 +239,11 @@ def _footer(row: Mapping[str, Any], *, full: bool) -> Iterator[RenderableType]:
     if full and row["tools"]:
         yield Text("")
         yield Text("tools offered", style="magenta")
-        yield _Indented(Text(harmless(_pretty(row["tools"]))), 2)
+        yield _Indented(Text(harmless(pretty(row["tools"]))), 2)
     if full and row["extra"]:
         yield Text("")
         yield Text("other fields of the log", style="magenta")
-        yield _Indented(Text(harmless(_pretty(row["extra"]))), 2)
+        yield _Indented(Text(harmless(pretty(row["extra"]))), 2)
 
 
 class _Shown(NamedTuple):
@@ -252,7 +269,7 @@ def _with_note(shown: _Shown, style: str) -> Text:
     return text.append(f"\n{shown.left_out}", style="blue") if shown.left_out else text
 
 
-def _pretty(text: str) -> str:
+def pretty(text: str) -> str:
     """JSON over several lines, its numbers as written; other text as it is."""
     try:
         return msgspec.json.format(text, indent=2)

@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING
 import click
 
 from etl.cli.tables import TERMINAL_ROWS, console, note, print_rows
-from etl.cli.values import csv_line, json_text
 from etl.harmless import harmless
+from etl.values import csv_line, json_text
 
 if TYPE_CHECKING:
     from etl.query import Answer

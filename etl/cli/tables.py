@@ -13,8 +13,8 @@ from rich.cells import cell_len, set_cell_size
 from rich.console import Console
 from rich.text import Text
 
-from etl.cli.values import cell
 from etl.harmless import harmless_line
+from etl.values import cell
 
 PIPE_WIDTH = 100_000
 """Columns of a terminal that is none: no line is broken."""

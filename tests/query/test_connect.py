@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from etl.errors import EtlError, LakeError, UsageError
-from etl.query import connect, execute, find_kin, find_rollout, open_views, run_sql
+from etl.query import Relative, connect, execute, find_kin, find_rollout, open_views, run_sql
 from tests.lake.rows import rollout, stage
 from tests.query.engines import ask_program, needs_program
 from tests.query.support import attempts, make_lake, refund
@@ -189,14 +189,22 @@ def test_a_rollout_is_found_by_the_beginning_of_its_id(tmp_path: Path) -> None:
             find_rollout(connection, "r_a")
         with pytest.raises(UsageError, match="no rollout has the id 'x'"):
             find_rollout(connection, "x")
-        assert find_kin(connection, row) == (["r_ab"], [])
+        (child,) = find_kin(connection, row).children
+        assert child == Relative("r_ab", None, "completed", None, "ask r_ab")
+        parent = find_kin(connection, find_rollout(connection, "r_ab")).parent
+        assert parent is not None
+        assert parent.rollout_id == "r_abc"
 
 
 def test_kin_are_children_and_other_attempts(tmp_path: Path) -> None:
     make_lake(tmp_path / "lake", attempts([0.0, 1.0, None], task="t", group="g"), [rollout("r_alone")])
     with connect(tmp_path / "lake") as connection:
-        assert find_kin(connection, find_rollout(connection, "r_t_1")) == ([], ["r_t_0", "r_t_2"])
-        assert find_kin(connection, find_rollout(connection, "r_alone")) == ([], [])
+        kin = find_kin(connection, find_rollout(connection, "r_t_1"))
+        assert (kin.children, [(other.rollout_id, other.reward) for other in kin.siblings]) == (
+            [],
+            [("r_t_0", 0.0), ("r_t_2", None)],
+        )
+        assert find_kin(connection, find_rollout(connection, "r_alone")) == (None, [], [])
 
 
 def test_a_data_file_that_is_no_parquet_is_no_fault_of_the_question(tmp_path: Path) -> None:

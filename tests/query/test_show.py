@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from rich.console import Console
 
 from etl.harmless import harmless, harmless_line
-from etl.query import Kin, connect, find_rollout
+from etl.query import Kin, Relative, connect, find_rollout
 from etl.show import render
 from tests.query.support import call, info, make_lake, message, refund, step
 
@@ -141,7 +141,11 @@ def test_what_is_known_beside_the_turns() -> None:
             flags=["made_up_flag"],
             ended_at=None,
         ),
-        kin=Kin(["r_child"], ["r_other", "r_third"]),
+        kin=Kin(
+            None,
+            [Relative("r_child", "helper", "completed", 0.5, "Look\nup")],
+            [Relative("r_other"), Relative("r_third")],
+        ),
     )
     for line in (
         "r_refund  error  not scored",
@@ -150,10 +154,11 @@ def test_what_is_known_beside_the_turns() -> None:
         "  planted mistake  invented_policy",
         '  faults  {"get_user":"timeout"}',
         "  scenario  tool refund · stance angry",
-        "  parent  r_before",
+        "  came from  r_before",
         "  group  g_1 · attempt 2",
-        "  came from it  r_child",
-        "  other attempts  r_other, r_third",
+        "  its sub-agent or branch  r_child · helper · completed · reward 0.5 · Look␊up",
+        "  beside it  r_other",
+        "  beside it  r_third",
         '  redacted  {"api-key":1}',
         "  flag made_up_flag",
         "  time  2026-03-01 12:00:00 UTC",
@@ -209,7 +214,7 @@ def test_no_text_of_a_log_reaches_the_terminal_as_it_is(folds: bool) -> None:
     attacked = {key: hostile(value) for key, value in filled.items()}
     for item, plain in zip(attacked["messages"], filled["messages"], strict=True):
         item["role"] = plain["role"]
-    shown = text(attacked, folds=folds, kin=Kin([HOSTILE], [HOSTILE]))
+    shown = text(attacked, folds=folds, kin=Kin(None, [Relative(*[HOSTILE] * 3, None, HOSTILE)], [Relative(HOSTILE)]))
     allowed = {"\n"}
     bad = {char for char in shown if unicodedata.category(char) in ("Cc", "Cf", "Cs", "Zl", "Zp")} - allowed
     assert bad == set()
