@@ -92,6 +92,17 @@ class EventBatch:
         self.touched.days.add(day)
         if fragment.link is not None:
             self.touched.links.add(fragment.link)
+        for alias in fragment.aliases:
+            self._point(fragment, alias)
+
+    def _point(self, fragment: Fragment, alias: str) -> None:
+        """An event without payload, in the day that every search looks into: it only joins the alias to the key."""
+        columns = self._columns
+        told = (UNKNOWN_DAY, fragment.key, digest(alias.encode()), alias, None, b"", None, None)
+        for name, value in zip(columns, told, strict=True):
+            columns[name].append(value)
+        self.rows += 1
+        self.touched.links.add(alias)
 
     def table(self) -> pa.Table:
         """The rows added since the last call, with the schema of `events`."""
@@ -202,7 +213,7 @@ _STREAM = """
     FROM read_parquet(?, hive_partitioning = false) e
     SEMI JOIN all_keys k ON e.conversation_key = k.name
     LEFT JOIN families f ON e.conversation_key = f.key
-    WHERE e.adapter = ?
+    WHERE e.adapter = ? AND e.payload <> ''
     ORDER BY 1, 2, 5, e.source_uri, e.source_offset, e.record_key
 """
 

@@ -56,9 +56,10 @@ def turn_of(span: Span, memory: Memory | None = None) -> Turn:
 
 
 class Readings:
-    """What the spans of one family say, each read once."""
+    """What the spans of one family say, each read once; `read` where a tool that keeps spans has words of its own."""
 
-    def __init__(self) -> None:
+    def __init__(self, read: Callable[[Span, Memory], Turn] = turn_of) -> None:
+        self._read = read
         self._memory = Memory()
         self._turns: dict[int, Turn] = {}
         self._facts: dict[int, Facts] = {}
@@ -66,7 +67,7 @@ class Readings:
     def turn(self, span: Span) -> Turn:
         """The turn of a span."""
         if id(span) not in self._turns:
-            self._turns[id(span)] = turn_of(span, self._memory)
+            self._turns[id(span)] = self._read(span, self._memory)
         return self._turns[id(span)]
 
     def facts(self, span: Span) -> Facts:

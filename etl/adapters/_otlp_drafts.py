@@ -11,7 +11,7 @@ from etl.adapters._otlp_facts import counts, unmodelled
 from etl.adapters._otlp_family import Family
 from etl.adapters._otlp_messages import UNCAPTURED
 from etl.adapters._otlp_provenance import Provenance
-from etl.adapters._otlp_span import Span
+from etl.adapters._otlp_span import CONVERSATION_IDS, OPERATIONS, Span
 from etl.adapters._otlp_threads import Call, Thread, atoms
 from etl.adapters._otlp_values import put
 from etl.conversation import Message, Tokens
@@ -73,7 +73,11 @@ class Draft:
 
     def _count(self, call: Call) -> None:
         """Usage once a response: the first choice has it, copies do not count."""
-        if call.choice == 0 and not (call.is_open() and call.facts.error is not None and call.facts.usage is None):
+        if (
+            call.choice == 0
+            and call.part == 0
+            and not (call.is_open() and call.facts.error is not None and call.facts.usage is None)
+        ):
             usage = next((each.facts.usage for each in (call, *call.copies) if each.facts.usage is not None), None)
             if usage is not None:
                 self.counted.append(usage)
@@ -179,6 +183,20 @@ class Draft:
             message.extra = {**(message.extra or {}), "attempts": [*(message.extra or {}).get("attempts", ()), about]}
         else:
             self._answer(call, [Message("assistant", extra={UNCAPTURED: True, "error": call.facts.error})])
+
+    def look_up(self, span: Span) -> None:
+        """Tell of a retrieval on the first answer after it, else on the last message."""
+        ended = span.end if span.end is not None else span.start
+        spoken = [piece for piece in self.pieces if piece.message.role == "assistant" and not piece.message.inherited]
+        after = (piece for piece in spoken if (piece.call.span.start or 0) >= (ended or 0))
+        piece = next(after, None) or next(reversed(spoken), None) or next(reversed(self.pieces), None)
+        if piece is None:
+            return
+        self.spans.append(span)
+        message = piece.message
+        hidden = OPERATIONS.keys() | set(CONVERSATION_IDS)
+        told = self.provenance.about(span, {key: value for key, value in span.attributes.items() if key not in hidden})
+        message.extra = {**(message.extra or {}), "retrieved": [*(message.extra or {}).get("retrieved", ()), told]}
 
     def about(self, call: Call) -> dict[str, Any]:
         """What no column holds of a call: its span, attributes and events."""

@@ -3,15 +3,25 @@ Anthropic, Gemini, LangChain, Vercel's prompt object, plain text."""
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any, NamedTuple
 
 from etl.adapters._otlp_messages import messages
 from etl.adapters._otlp_span import opened
+from etl.adapters._otlp_values import put
+from etl.adapters._usage import tokens
 from etl.conversation import Message
 
 _SYSTEM = ("system", "instructions", "system_instruction", "systemInstruction", "system_prompt")
 _HISTORY = ("messages", "input", "contents", "prompt", "chat_history", "kwargs", "query", "question")
-_TEXTS = ("text", "output", "content", "response", "completion", "answer", "result")
+_TEXTS = ("text", "output", "content", "response", "completion", "answer", "result", "output_text")
+_LISTS = ("choices", "candidates", "generations")
+_ASKED = frozenset({*_SYSTEM, *_HISTORY, "config", "tools", "functions", "model", "role"})
+_ANSWERED = frozenset(
+    {*_LISTS, *_TEXTS, "messages", "message", "role", "data", "parts", "type", "tool_calls", "reasoning_content"}
+    | {"id", "model", "object", "usage", "usage_metadata", "finish_reason", "stop_reason", "name", "refusal"}
+)
+_OF_CHOICE = frozenset({"message", "content", "delta", "text", "index", "finish_reason", "finishReason", "type"})
 
 
 class Request(NamedTuple):
@@ -19,6 +29,10 @@ class Request(NamedTuple):
 
     history: list[Message]
     tools: Any = None
+    shaped: bool = True
+    """Whether it has the form of a request (text, messages, a key that holds them), and is no function's arguments."""
+    rest: Mapping[str, Any] = {}
+    """What of it is neither history nor tools."""
 
 
 def request(value: Any) -> Request:
@@ -29,10 +43,12 @@ def request(value: Any) -> Request:
     """
     value = opened(value)
     if not isinstance(value, dict) or "role" in value:
-        return Request(messages(value) if value is not None else [])
+        shaped = not isinstance(value, list) or any(_is_message(item) for item in value)
+        return Request(messages(value) if value is not None else [], shaped=shaped and type(value) is not bool)
     config = value.get("config") if isinstance(value.get("config"), dict) else {}
     around = {**(config or {}), **value}
     found: list[Message] = []
+    shaped = True
     for key in _SYSTEM:
         if around.get(key):
             found += messages(_instruction(around[key]), "system")
@@ -40,11 +56,25 @@ def request(value: Any) -> Request:
     for key in _HISTORY:
         if value.get(key):
             history = opened(value[key])
-            found += (
-                request(history).history if isinstance(history, dict) and "role" not in history else messages(history)
-            )
+            if isinstance(history, dict) and "role" not in history:
+                inner = request(history)
+                found, shaped = found + inner.history, inner.shaped
+            else:
+                found += messages(history)
             break
-    return Request(found, around.get("tools") or around.get("functions"))
+    else:
+        shaped = False
+    if not found:
+        return Request(messages(value), shaped=False)
+    rest = {key: item for key, item in value.items() if key not in _ASKED and item not in (None, "", [], {})}
+    return Request(found, around.get("tools") or around.get("functions"), shaped, rest)
+
+
+def _is_message(item: Any) -> bool:
+    """Whether an item of a list can be a message of a history: also one in a list of its own."""
+    if isinstance(item, list):
+        return any(_is_message(inner) for inner in item)
+    return isinstance(item, dict) and bool(item.keys() & {"role", "parts", "content", "type", "kwargs", "message"})
 
 
 def _instruction(value: Any) -> Any:
@@ -69,11 +99,11 @@ def response(value: Any) -> list[list[Message]]:
     """
     value = opened(value)
     if isinstance(value, dict):
-        listed = next(
-            (value[key] for key in ("choices", "candidates", "generations") if isinstance(value.get(key), list)), None
-        )
+        listed = next((value[key] for key in _LISTS if isinstance(value.get(key), list)), None)
         if listed is not None:
             return [made for choice in listed if (made := _choice(choice))]
+        if isinstance(value.get("data"), list) and any(_is_image(item) for item in value["data"]):
+            return [[Message("assistant", "", parts=[{"type": "image", **item} for item in map(dict, value["data"])])]]
         if isinstance(value.get("output"), list):
             return [messages(value["output"], "assistant")]
         if isinstance(value.get("messages"), list):
@@ -97,12 +127,33 @@ def _choice(choice: Any) -> list[Message]:
     if not isinstance(choice, dict):
         return messages(choice, "assistant") if choice is not None else []
     said = next((choice[key] for key in ("message", "content", "delta") if isinstance(choice.get(key), dict)), None)
-    if said is None:
-        said = {"content": choice.get("text", "")}
+    said = {"content": choice.get("text", "")} if said is None else said
     if said.get("role") == "user":
         said = {**said, "role": "assistant"}
     found = messages(said, "assistant")
     reason = choice.get("finish_reason", choice.get("finishReason"))
     if found and isinstance(reason, str):
         found[-1].finish_reason = found[-1].finish_reason or reason
+    left = {key: item for key, item in choice.items() if key not in _OF_CHOICE and item not in (None, "", [], {})}
+    if found and left:
+        found[-1].extra = {**left, **(found[-1].extra or {})}
     return found
+
+
+def _is_image(item: Any) -> bool:
+    return isinstance(item, dict) and ("url" in item or "b64_json" in item)
+
+
+def about_response(value: Any) -> dict[str, Any]:
+    """What a response says beside its answers: its id, why it ended, what nothing else holds."""
+    value = opened(value)
+    if not isinstance(value, dict):
+        return {}
+    made: dict[str, Any] = {}
+    reason = value.get("finish_reason", value.get("stop_reason"))
+    put(made, id=value.get("id") if isinstance(value.get("id"), str) else None)
+    put(made, finish_reason=reason if isinstance(reason, str) else None, usage=tokens(value.get("usage")))
+    rest: dict[str, Any] = {}
+    put(rest, **{str(key): item for key, item in value.items() if key not in _ANSWERED})
+    put(made, rest=rest)
+    return made

@@ -5,6 +5,7 @@ The names differ, the meaning does not, and a span often carries them under the 
 
 from __future__ import annotations
 
+import re
 from typing import Any
 
 import msgspec
@@ -84,6 +85,7 @@ REPEATS = {
     "response_data": ("message", "usage"),
 }
 """Attributes that say again what a better dialect said: only their other keys are kept."""
+_COUNT = re.compile(r"\d{1,15}(?:\.\d{1,12})?\Z", re.ASCII)
 CHUNKS = frozenset({"llm.content.completion.chunk", "gen_ai.content.completion.chunk", "ai.stream.firstChunk"})
 """Events of a stream that say nothing but that it went on: their number is kept."""
 
@@ -161,8 +163,8 @@ def _words(value: Any) -> list[str] | None:
 
 def _number(value: Any, column: str) -> int | float | None:
     """A count, or an amount of money; also from decimal text and whole floats."""
-    if isinstance(value, str) and value.isdecimal() and len(value) < 19:
-        value = int(value)
+    if isinstance(value, str) and _COUNT.match(value):
+        value = float(value) if "." in value else int(value)
     if isinstance(value, float) and value.is_integer() and column != "cost_usd":
         value = int(value)
     if isinstance(value, (int, float)) and not isinstance(value, bool) and 0 <= value < 1 << 62:
@@ -186,6 +188,8 @@ def unmodelled(span: Span, turn: Turn, facts: Facts) -> dict[str, Any]:
             if not value:
                 continue
         left[name] = value
+    for name, value in turn.rest.items():
+        left.setdefault(name, value)
     return left
 
 

@@ -8,6 +8,7 @@ from typing import Any
 
 import msgspec
 
+from etl.adapters._otlp_outside import EVALUATION, Annotation, TraceRecord, annotation, forms
 from etl.adapters._otlp_span import Log, Span, kind_of, nanoseconds, opened
 from etl.adapters._otlp_values import put
 from etl.conversation import Record, StoredEvent
@@ -21,33 +22,49 @@ class Family:
 
     def __init__(self, events: Sequence[StoredEvent]) -> None:
         self.spans: dict[tuple[str, str], Span] = {}
-        self.loose: list[StoredEvent] = []
-        """Log records that name no span."""
-        self._copies: dict[tuple[str, str], list[tuple[dict[str, Any], StoredEvent]]] = {}
-        logs: list[tuple[dict[str, Any], StoredEvent]] = []
-        for event in events:
-            form = event.record.value
-            if not isinstance(form, dict):
-                continue
-            _remember(event.record, form)
-            if form.get("signal") == "log":
-                logs.append((form, event))
-            else:
-                place = (event.link or event.key, str(form.get("id") or _unnamed(form)))
-                self._copies.setdefault(place, []).append((form, event))
-        for place, copies in self._copies.items():
-            self.spans[place] = _merged(place, copies)
-        for form, event in sorted(logs, key=lambda pair: _content(pair[0])):
-            self._join(form, event)
+        self.annotations: list[Annotation] = []
+        self.traces: dict[str, list[TraceRecord]] = {}
+        self._named: dict[str, str] = {}
+        """Traces whose own record names their conversation."""
+        self._gather(events)
         self._name_scopes()
         self._in_order = sorted(self.spans.values(), key=Span.at)
         self._above: dict[tuple[str, str], str] = {}
         self._children: dict[tuple[str, str], list[Span]] = {}
         for span in self._in_order:
+            if span.parent is not None and not span.parent.strip("0") and (span.trace, span.parent) not in self.spans:
+                span.parent = None  # zeros are no parent, unless a span is called that
             if span.parent is not None:
                 self._above[span.trace, span.id] = span.parent
                 self._children.setdefault((span.trace, span.parent), []).append(span)
         self._nest_agents()
+
+    def _gather(self, events: Sequence[StoredEvent]) -> None:
+        """Sort what was stored into spans (copies merged), their logs, annotations and traces."""
+        copies: dict[tuple[str, str], list[tuple[dict[str, Any], StoredEvent]]] = {}
+        said: list[tuple[dict[str, Any], StoredEvent]] = []
+        for event in events:
+            for form in forms(event):
+                _remember(event.record, form)
+                if form.get("signal") == "span":
+                    place = (event.link or event.key, str(form.get("id") or _unnamed(form)))
+                    copies.setdefault(place, []).append((form, event))
+                else:
+                    said.append((form, event))
+        whole = {trace for (trace, _), found in copies.items() if not all(form.get("stand_in") for form, _ in found)}
+        for place, found in copies.items():
+            if place[0] not in whole or not all(form.get("stand_in") for form, _ in found):
+                self.spans[place] = _merged(place, found)
+        for form, event in sorted(said, key=lambda pair: _content(pair[0])):
+            if form.get("signal") == "annotation":
+                self.annotations.append(annotation(form, event.record))
+            elif form.get("signal") == "trace":
+                trace = event.link or event.key
+                self.traces.setdefault(trace, []).append(TraceRecord(_object(form.get("info")), event.record))
+                if event.key != trace:
+                    self._named[trace] = min(event.key, self._named.get(trace, event.key))
+            else:
+                self._join(form, event)
 
     def _nest_agents(self) -> None:
         """Some frameworks log an agent beside the calls it made: it is their parent where it alone spans their time."""
@@ -97,6 +114,8 @@ class Family:
         for span in self.spans.values():
             if span.scope == span.trace and span.trace in named:
                 span.scope = named[span.trace][1]
+            elif span.scope == span.trace:
+                span.scope = self._named.get(span.trace, span.trace)
 
     def in_order(self) -> list[Span]:
         """All spans, by time."""
@@ -217,5 +236,5 @@ def _add_log(span: Span, log: Log) -> None:
         if span.failed and span.error is None and isinstance(message, str):
             span.error = message
     span.events.append(log)
-    if span.kind == "other" and log.name.startswith("gen_ai.") and log.name != "gen_ai.evaluation.result":
+    if span.kind == "other" and log.name.startswith("gen_ai.") and log.name != EVALUATION:
         span.kind = "model"

@@ -7,21 +7,29 @@ from __future__ import annotations
 
 from typing import Any
 
-from etl.adapters._otlp_exchange import request, response
+import msgspec
+
+from etl.adapters._otlp_exchange import about_response, request, response
 from etl.adapters._otlp_messages import messages
 from etl.adapters._otlp_span import opened
 from etl.adapters._otlp_turn import Reader, Turn, choices
+from etl.adapters._otlp_values import put
 from etl.conversation import Message
 
 
 def openllmetry(reader: Reader) -> Turn | None:
     """`gen_ai.prompt.N.role`, `.content`, `.tool_calls.M.…`, `gen_ai.completion.N.…`, `llm.request.functions.N.…`."""
-    history = [made for item in reader.numbered("gen_ai.prompt") for made in messages(item)]
-    answers = [messages(item, "assistant") for item in reader.numbered("gen_ai.completion")]
+    history = [made for item in reader.numbered("gen_ai.prompt") for made in messages(_said(item))]
+    answers = [messages(_said(item), "assistant") for item in reader.numbered("gen_ai.completion")]
     if not history and not answers:
         return None
     tools = [_definition(item) for item in reader.numbered("llm.request.functions")]
     return reader.turn(history, answers, tools)
+
+
+def _said(item: Any) -> Any:
+    """A message of attributes: these hold no null, so that an absent content is an empty one."""
+    return {"content": "", **item} if isinstance(item, dict) and not item.keys() & {"contents", "parts"} else item
 
 
 def _definition(item: Any) -> Any:
@@ -37,9 +45,12 @@ def openinference(reader: Reader) -> Turn | None:
     answered = _spoken(reader.listed("llm.output_messages"), "assistant")
     several = _several(reader.span.attributes.get("llm.invocation_parameters"))
     answers = choices(answered, several)
+    prompts: list[Message] = []
     if not history and not answered:
-        history = _texts(reader.listed("llm.prompts"), "prompt", "user")
+        prompts = _texts(reader.listed("llm.prompts"), "prompt", "user")
         answers = [[made] for made in _texts(reader.listed("llm.choices"), "completion", "assistant")]
+        prompts = prompts or (_token_prompts(reader.span.attributes.get("input.value")) if answers else [])
+        history = prompts
     if not history and not answers:
         return None
     tools = [_schema(item) for item in reader.listed("llm.tools")]
@@ -47,22 +58,50 @@ def openinference(reader: Reader) -> Turn | None:
     if isinstance(given, dict):
         _complete(history, request(given).history)
     said = reader.take("output.value")
-    response_id = None
+    about = about_response(said)
     if isinstance(said, dict):
-        response_id = said.get("id") if isinstance(said.get("id"), str) else None
         for answer, whole in zip(answers, response(said), strict=False):
             _complete(answer, whole)
     reader.used.update({"input.mime_type", "output.mime_type"} & reader.span.attributes.keys())
     turn = reader.turn(history, answers, tools)
     if turn is not None:
-        turn.response_id = response_id
+        turn.response_id = about.get("id")
+        put(turn.rest, output=about.get("rest"))
+        if len(prompts) > 1:
+            turn = _batch(turn, prompts)
     return turn
+
+
+def _token_prompts(asked: Any) -> list[Message]:
+    """The prompts of a completion request that gave tokens and no text."""
+    given = opened(asked)
+    listed = given.get("prompt") if isinstance(given, dict) else None
+    if not isinstance(listed, list) or not listed:
+        return []
+    several = listed if all(isinstance(item, list) for item in listed) else [listed]
+    if not all(type(token) is int for prompt in several for token in prompt):
+        return []
+    return [Message("user", parts=[{"type": "token_ids", "token_ids": prompt}]) for prompt in several]
+
+
+def _batch(turn: Turn, prompts: list[Message]) -> Turn:
+    """Several prompts in one request: each is a turn of its own, with its share of the choices, which come in order."""
+    each, over = divmod(len(turn.answers), len(prompts))
+    if over:
+        return turn
+    parts = [
+        msgspec.structs.replace(turn, inputs=[prompt], answers=turn.answers[number * each : (number + 1) * each])
+        for number, prompt in enumerate(prompts)
+    ]
+    parts[0].batch = parts
+    return parts[0]
 
 
 def _spoken(items: list[Any], role: str) -> list[Message]:
     found: list[Message] = []
     for item in items:
         value = item.get("message", item) if isinstance(item, dict) else item
+        value = _said(value)
         if isinstance(value, dict) and isinstance(value.get("function_call_name"), str):
             arguments = value.get("function_call_arguments_json")
             value = {**value, "function_call": {"name": value["function_call_name"], "arguments": arguments}}
@@ -122,9 +161,12 @@ def exchange(reader: Reader) -> Turn | None:
     for asked, answered in EXCHANGES:
         given, said = reader.take(asked), reader.take(answered)
         if given is not None or said is not None:
-            made = request(given)
-            reader.used.update(
-                name for name in ("input.mime_type", "output.mime_type") if name in reader.span.attributes
-            )
-            return reader.turn(made.history, response(said), made.tools)
+            made, about = request(given), about_response(said)
+            reader.used.update({"input.mime_type", "output.mime_type"} & reader.span.attributes.keys())
+            turn = reader.turn(made.history, response(said), made.tools)
+            if turn is not None:
+                turn.shaped = made.shaped
+                turn.response_id, turn.finish, turn.usage = (about.get(key) for key in ("id", "finish_reason", "usage"))
+                put(turn.rest, input=dict(made.rest), output=about.get("rest"))
+            return turn
     return None

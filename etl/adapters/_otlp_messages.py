@@ -268,7 +268,7 @@ def _content(value: dict[str, Any]) -> tuple[Any, bool]:
     if isinstance(content, dict) and content:
         return [content] if "type" in content else plain(content), False
     calls = any(value.get(key) for key in ("tool_calls", "toolCalls", "function_call", "refusal", "reasoning_content"))
-    return "", parts == [] or content == [] or not calls
+    return "", parts == [] or not (calls or "content" in value or "contents" in value)
 
 
 def _unwrapped_block(block: Any) -> Any:

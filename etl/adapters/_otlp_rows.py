@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 import msgspec
@@ -11,23 +11,23 @@ from etl.adapters._otlp_dialects import Readings
 from etl.adapters._otlp_drafts import Draft
 from etl.adapters._otlp_facts import counts, summed, unmodelled
 from etl.adapters._otlp_family import Family
+from etl.adapters._otlp_judged import judge
 from etl.adapters._otlp_messages import UNCAPTURED
 from etl.adapters._otlp_provenance import Provenance
-from etl.adapters._otlp_span import Log, Span
+from etl.adapters._otlp_span import Span
+from etl.adapters._otlp_speakers import speakers
 from etl.adapters._otlp_threads import Call, Thread, threads
 from etl.adapters._otlp_tools import ToolMatcher, ToolSpan, answer, read_tool, result_message, unasked
 from etl.adapters._otlp_turn import Turn
 from etl.adapters._otlp_values import put
-from etl.conversation import Conversation, Identity, Message, Record, StoredEvent, ToolCall, Verdict
-
-EVALUATION = "gen_ai.evaluation.result"
+from etl.conversation import Conversation, Identity, Message, Record, StoredEvent, ToolCall
 
 
 def conversations(events: Sequence[StoredEvent]) -> tuple[list[Conversation], set[int]]:
     """The rows of a family, and the `id()` of every record that is in one."""
     family = Family(events)
     readings = Readings()
-    calls = list(_calls(family, readings))
+    calls = list(speakers(family, readings))
     by_scope: dict[str, list[Call]] = {}
     for call in calls:
         by_scope.setdefault(call.span.scope, []).append(call)
@@ -41,71 +41,16 @@ def conversations(events: Sequence[StoredEvent]) -> tuple[list[Conversation], se
     loners = _tools(family, drafts)
     for draft in drafts:
         draft.inherit()
+    _retrieved(family, drafts)
     rows = _Rows(family, drafts, readings)
-    made = [rows.conversation(draft) for draft in drafts] + [_tool_row(tools, family) for tools in loners]
+    told = [rows.conversation(draft) for draft in drafts] + [_tool_row(tools, family) for tools in loners]
+    judge(told, family)
+    made = [row for row, _ in told]
     timed = sorted(events, key=lambda event: 1 << 62 if event.at is None else event.at)
     order = {id(event.record): number for number, event in enumerate(timed)}
     for row in made:
         row.records = sorted(row.records, key=lambda record: order[id(record)])
     return made, {id(record) for row in made for record in row.records}
-
-
-def _calls(family: Family, readings: Readings) -> Iterator[Call]:
-    """Every span that speaks for a model response.
-
-    A span whose descendants speak is only an envelope around them: what it repeats, sums included, counts once, below.
-    An agent that speaks while its models do not gives its first history and its last answer to these.
-    """
-    turns: dict[tuple[str, str], Turn] = {}
-    for span in family.in_order():
-        if span.kind in ("model", "agent"):
-            turns[span.trace, span.id] = readings.turn(span)
-    speaking = {place for place, turn in turns.items() if turn.said() or family.spans[place].kind == "model"}
-    envelopes = {(above.trace, above.id) for place in speaking for above in family.ancestors(family.spans[place])}
-    lent = _lent(family, turns)
-    for span in family.in_order():
-        place = (span.trace, span.id)
-        if place not in turns or place in envelopes or not (place in speaking or span.is_agent()):
-            continue
-        turn = lent.get(place, turns[place])
-        facts = readings.facts(span)
-        facts.response_id = facts.response_id or turn.response_id
-        agent = next((above for above in family.ancestors(span) if above.kind == "agent"), None)
-        name = (agent.id, readings.facts(agent).agent or agent.name) if agent is not None else (span.parent or "", "")
-        for choice in range(max(1, len(turn.answers))):
-            yield Call(span, turn, facts, choice, name)
-
-
-def _lent(family: Family, turns: dict[tuple[str, str], Turn]) -> dict[tuple[str, str], Turn]:
-    """The words of agents for their models that have none: history to the first, answer to the last."""
-    lent: dict[tuple[str, str], Turn] = {}
-    for span in reversed(family.in_order()):
-        turn = turns.get((span.trace, span.id))
-        if turn is None or not turn.said():
-            continue
-        models = sorted((below for below in _own(span, family) if below.kind == "model"), key=Span.at)
-        places = [(model.trace, model.id) for model in models]
-        if not models or any(turns[place].said() or place in lent for place in places):
-            continue
-        for place in places:
-            made = Turn(tools=turn.tools, dialect=turn.dialect, cut=turn.cut, lent=True)
-            if place == places[0]:
-                made.inputs = turn.inputs
-            if place == places[-1]:
-                made.answers = turn.answers[:1]
-            lent[place] = made
-    return lent
-
-
-def _own(span: Span, family: Family) -> Iterator[Span]:
-    """What lies below a span and below no other agent."""
-    foreign: set[str] = set()
-    for below in family.below(span):
-        above = family.parent(below)
-        if below.is_agent() or (above is not None and above.id in foreign):
-            foreign.add(below.id)
-        else:
-            yield below
 
 
 def _tools(family: Family, drafts: Sequence[Draft]) -> list[list[ToolSpan]]:
@@ -152,7 +97,18 @@ class _Beside:
         return self._by_trace.get(span.trace)
 
 
-def _tool_row(tools: Sequence[ToolSpan], family: Family) -> Conversation:
+def _retrieved(family: Family, drafts: Sequence[Draft]) -> None:
+    """What was looked up for a model is told on its next answer: nobody asked for it by a call."""
+    beside: _Beside | None = None
+    for span in family.in_order():
+        if span.kind == "retrieval":
+            beside = beside or _Beside(family, drafts)
+            draft = beside.of(span)
+            if draft is not None:
+                draft.look_up(span)
+
+
+def _tool_row(tools: Sequence[ToolSpan], family: Family) -> tuple[Conversation, list[Span]]:
     """Tools that ran where no model was seen: a row that says what they did, and that nobody captured who asked."""
     spoken: list[Message] = []
     provenance = Provenance(family)
@@ -166,7 +122,7 @@ def _tool_row(tools: Sequence[ToolSpan], family: Family) -> Conversation:
     )
     _say_when(row, spans)
     _say_parents(row, spans, family)
-    return row
+    return row, spans
 
 
 class _Rows:
@@ -192,8 +148,8 @@ class _Rows:
             (self._of_span[span.trace, span.id] for span in below if (span.trace, span.id) in self._of_span), None
         )
 
-    def conversation(self, draft: Draft) -> Conversation:
-        """The row of one thread."""
+    def conversation(self, draft: Draft) -> tuple[Conversation, list[Span]]:
+        """The row of one thread, and its spans."""
         thread = draft.thread
         agents = self._agents.get(id(draft), [])
         spans = [*draft.spans, *agents]
@@ -224,17 +180,20 @@ class _Rows:
         self._say_who(row, calls, agents)
         _say_when(row, spans)
         _say_parents(row, spans, self._family)
-        row.judgments = _judgments(spans) or None
         told = [self._about(span, row, draft) for span in agents]
         if told:
             row.extra = {**(row.extra or {}), "agent_spans": told}
-        return row
+        return row, spans
 
     def _about(self, agent: Span, row: Conversation, draft: Draft) -> dict[str, Any]:
         """An agent's span; the tools it offered are the row's."""
         left = unmodelled(agent, self._readings.turn(agent), self._readings.facts(agent))
         if row.tools is not None:
             left.pop("gen_ai.tool.definitions", None)
+        if agent.kind == "agent" and not _is_told(self._readings.turn(agent), row):
+            hidden = ("input.mime_type", "output.mime_type")
+            used = sorted(self._readings.turn(agent).used.difference(hidden))
+            left.update({name: agent.attributes[name] for name in used if name in agent.attributes})
         facts, told = self._readings.facts(agent), draft.provenance.about(agent, left)
         put(told, provider=facts.provider, model=facts.model, error=facts.error, usage=counts(facts.usage))
         return told
@@ -298,6 +257,13 @@ class _Rows:
         return None
 
 
+def _is_told(turn: Turn, row: Conversation) -> bool:
+    """Whether everything that an agent was asked and said stands in the row."""
+    words = [message.content.strip() for message in (*turn.inputs, *(each for said in turn.answers for each in said))]
+    text = "\n".join(message.content for message in row.messages)
+    return all(word in text for word in words)
+
+
 def _before(owner: Draft, draft: Draft) -> bool:
     """A parent begins no later than its child: two rows are never each other's parents."""
     one, other = owner.thread.calls[0].span, draft.thread.calls[0].span
@@ -328,24 +294,3 @@ def _say_parents(row: Conversation, spans: Sequence[Span], family: Family) -> No
         assert row.flags is not None
         row.flags.add("ambiguous_parent")
         row.extra = {**(row.extra or {}), "missing_parents": missing}
-
-
-def _judgments(spans: Sequence[Span]) -> list[Verdict]:
-    """Evaluation events on any span of the row."""
-    return [_verdict(log) for span in spans for log in span.events if log.name == EVALUATION]
-
-
-def _verdict(log: Log) -> Verdict:
-    fields = {key.removeprefix("gen_ai.evaluation."): value for key, value in log.body.items()}
-    value = fields.get("score.value")
-    number = (
-        float(value) if isinstance(value, (int, float)) and not isinstance(value, bool) and abs(value) < 1e300 else None
-    )
-
-    def text(name: str) -> str | None:
-        found = fields.get(name)
-        return found if isinstance(found, str) else None
-
-    return Verdict(
-        text("name") or "evaluation", "judge", number, text("score.label"), text("error.type"), text("explanation")
-    )

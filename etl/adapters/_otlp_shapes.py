@@ -181,11 +181,11 @@ def _span(item: dict[str, Any], around: Mapping[str, Any]) -> dict[str, Any]:
     context = take.object("context", "spanContext")
     form: dict[str, Any] = {"signal": "span"}
     trace = identifier(take.first(_TRACE) or first(context, _TRACE) or around.get("traceId"))
-    own = identifier(take.first(_ID) or first(context, _ID))
+    own = _own_id(take.first(_ID[:-1]) or first(context, _ID) or take.first(_ID))
     parent = take.first(_PARENT)
     if parent is None:
         parent = first(take.object("parentSpanContext", "parent"), ("spanId", "span_id")) or _reference(take)
-    put(form, trace=trace, id=own, parent=identifier(parent))
+    put(form, trace=trace, id=own, parent=_own_id(parent))
     name = take.first(("name", "operationName"))
     put(form, name=name if isinstance(name, str) else None, kind=kind_of(item.get("kind")))
     start, end = time(take.first(_START)), time(take.first(_END))
@@ -205,11 +205,17 @@ def _span(item: dict[str, Any], around: Mapping[str, Any]) -> dict[str, Any]:
     return form
 
 
+def _own_id(value: Any) -> str | None:
+    """The id of a span. Zeros are none by the standard; exports with replaced ids count from them all the same."""
+    found = identifier(value)
+    return "0" * 16 if found is None and isinstance(value, str) and value.strip("0xX") == "" and value else found
+
+
 def _plain_span(item: dict[str, Any]) -> dict[str, Any]:
     """The same for a span as OTLP JSON writes it, which most are: quicker."""
     form: dict[str, Any] = {"signal": "span"}
     for key, target in (("traceId", "trace"), ("spanId", "id"), ("parentSpanId", "parent")):
-        made = identifier(item.get(key))
+        made = identifier(item.get(key)) if key == "traceId" else _own_id(item.get(key))
         if made is not None:
             form[target] = made
     for key, target in (("startTimeUnixNano", "start"), ("endTimeUnixNano", "end")):

@@ -11,7 +11,7 @@ from etl.conversation import Record
 from etl.decode import JsonError, decode
 from etl.times import instant
 
-Kind = Literal["model", "tool", "agent", "embedding", "other"]
+Kind = Literal["model", "tool", "agent", "embedding", "retrieval", "other"]
 
 CONVERSATION_IDS = (
     "gen_ai.conversation.id",
@@ -39,6 +39,7 @@ OPERATIONS: dict[str, dict[str, Kind]] = {
         "invoke_workflow": "agent",
         "embeddings": "embedding",
         "embedding": "embedding",
+        "retrieval": "retrieval",
     },
     "openinference.span.kind": {
         "LLM": "model",
@@ -46,6 +47,20 @@ OPERATIONS: dict[str, dict[str, Kind]] = {
         "AGENT": "agent",
         "CHAIN": "agent",
         "EMBEDDING": "embedding",
+        "RETRIEVER": "retrieval",
+        "RERANKER": "retrieval",
+    },
+    "mlflow.spanType": {
+        "LLM": "model",
+        "CHAT_MODEL": "model",
+        "TOOL": "tool",
+        "AGENT": "agent",
+        "CHAIN": "agent",
+        "WORKFLOW": "agent",
+        "TASK": "agent",
+        "EMBEDDING": "embedding",
+        "RETRIEVER": "retrieval",
+        "RERANKER": "retrieval",
     },
     "ai.operationId": {
         "ai.generateText.doGenerate": "model",
@@ -64,13 +79,20 @@ OPERATIONS: dict[str, dict[str, Kind]] = {
     },
     "traceloop.span.kind": {"tool": "tool", "agent": "agent", "workflow": "agent", "task": "agent"},
     "llm.request.type": {"chat": "model", "completion": "model", "embedding": "embedding"},
-    "langfuse.observation.type": {"generation": "model", "tool": "tool", "agent": "agent", "embedding": "embedding"},
+    "langfuse.observation.type": {
+        "generation": "model",
+        "tool": "tool",
+        "agent": "agent",
+        "embedding": "embedding",
+        "retriever": "retrieval",
+    },
     "langsmith.span.kind": {
         "llm": "model",
         "tool": "tool",
         "chain": "agent",
         "agent": "agent",
         "embedding": "embedding",
+        "retriever": "retrieval",
     },
 }
 """Attribute → its values → what a span is, in order of precedence."""

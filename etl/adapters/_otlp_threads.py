@@ -35,6 +35,8 @@ class Call(msgspec.Struct, eq=False):
     choice: int = 0
     agent: tuple[str, str] = ("", "")
     """Which agent made it: (its span's id, its name)."""
+    part: int = 0
+    """Which of several prompts of one request it answers."""
     path: list[int] = msgspec.field(default_factory=lambda: [0])
     """Nodes of the tree along its history: one more than the history has atoms."""
     lengths: list[int] = []
@@ -102,26 +104,55 @@ def canonical(value: Any) -> str:
 
 def threads(calls: Iterable[Call]) -> list[Thread]:
     """The threads of one conversation by their first calls; the first is the main one, its branch is empty."""
-    ordered = sorted(calls, key=lambda call: (*call.span.at(), call.choice))
+    ordered = sorted(calls, key=lambda call: (*call.span.at(), call.part, call.choice))
+    ordered = _without_envelopes(ordered)
     told = [call for call in ordered if call.turn.inputs and not call.turn.lent]
     captured = _Tree(told).threads()
     made = sorted(
         [*captured, *_uncaptured([call for call in ordered if call.turn.lent or not call.turn.inputs])],
-        key=lambda thread: (*thread.calls[0].span.at(), thread.calls[0].choice),
+        key=lambda thread: (*thread.calls[0].span.at(), thread.calls[0].part, thread.calls[0].choice),
     )
     _name(made)
     return made
 
 
+def _without_envelopes(calls: list[Call]) -> list[Call]:
+    """The calls without agents and chains that repeat, in another trace, what a model said within their time.
+
+    Context that is lost between processes leaves an envelope and its model calls in different traces.
+    """
+    spoken: dict[tuple[Atom, ...], list[Call]] = {}
+    for call in calls:
+        if call.span.kind == "model" and call.answer():
+            spoken.setdefault(tuple(atom for message in call.answer() for atom in atoms(message)), []).append(call)
+    if not spoken or all(call.span.kind == "model" for call in calls):
+        return calls
+    kept = []
+    for call in calls:
+        said = tuple(atom for message in call.answer() for atom in atoms(message))
+        inside = (other for other in spoken.get(said, ()) if other.span.trace != call.span.trace)
+        model = next((other for other in inside if call.span.spans(other.span)), None)
+        if call.span.kind == "model" or not said or model is None:
+            kept.append(call)
+        else:
+            model.copies.append(call)
+    return kept
+
+
 def _uncaptured(calls: Sequence[Call]) -> list[Thread]:
     """One thread for each agent whose histories nobody captured."""
-    by_agent: dict[tuple[str, str, str], Thread] = {}
+    by_agent: dict[tuple[Any, ...], Thread] = {}
     for call in calls:
-        key = (call.span.trace, *call.agent)
+        # Other choices of a response begin where nobody saw: each is a row of its own.
+        key = (call.span.trace, *call.agent) if call.choice == 0 else (call.span.trace, call.span.id, call.choice)
         if key in by_agent:
             by_agent[key].calls.append(call)
         else:
             by_agent[key] = Thread(call.span.scope, [call], captured=False)
+        if len(call.turn.answers) > 1:
+            thread = by_agent[key]
+            if thread.calls == [call]:
+                thread.group, thread.sample_index = f"{call.span.scope}\x1f{call.span.id}", call.choice
     return list(by_agent.values())
 
 
@@ -288,6 +319,8 @@ def _name(made: Sequence[Thread]) -> None:
             continue
         if not thread.captured:
             name = _digest(("agent", first.span.trace, *first.agent))
+            if first.choice:
+                name = _digest(("choice", first.span.trace, first.span.id, first.choice))
         else:
             spoken = [*first.turn.inputs, *(first.answer() if thread.shared else ())]
             words = [atom for message in spoken for atom in atoms(message)]

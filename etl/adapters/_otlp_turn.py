@@ -10,7 +10,7 @@ import msgspec
 
 from etl.adapters._otlp_messages import is_item, joined, messages
 from etl.adapters._otlp_span import Span, opened
-from etl.conversation import Message
+from etl.conversation import Message, Tokens
 from etl.decode import JsonError, decode
 
 _NUMBER = re.compile(r"\d{1,6}\Z")
@@ -36,7 +36,15 @@ class Turn(msgspec.Struct):
     lent: bool = False
     """True where these are the words of the agent around the model and not its own."""
     response_id: str | None = None
-    """Where it stands in the response itself and in no attribute of its own."""
+    """Where it stands in the response itself and in no attribute of its own; so for `finish` and `usage`."""
+    finish: str | None = None
+    usage: Tokens | None = None
+    shaped: bool = True
+    """False where request and response are those of any function: no conversation by themselves."""
+    rest: dict[str, Any] = {}
+    """What of a request or response is in no message."""
+    batch: list[Turn] = []
+    """The turns of a request that asked several prompts at once; this one is the first of them."""
     used: set[str] = set()
     """Attributes that were read."""
 

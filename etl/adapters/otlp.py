@@ -11,7 +11,6 @@ from the set of spans alone (`_otlp_rows.py`): the same spans give the same rows
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
-from hashlib import blake2b
 from itertools import chain
 from typing import Any, ClassVar
 
@@ -24,6 +23,8 @@ from etl.adapters._otlp_protobuf import records as protobuf_records
 from etl.adapters._otlp_rows import conversations
 from etl.adapters._otlp_shapes import Unit, is_batch, is_span, units
 from etl.adapters._otlp_span import conversation_id, kind_of
+from etl.adapters._otlp_values import fingerprint
+from etl.adapters._phoenix_records import claim as phoenix_claim
 from etl.conversation import Conversation, Fragment, Ignored, Outcome, Record, StoredEvent, Unusable
 from etl.framing import Framed, Limits, frame
 
@@ -77,6 +78,8 @@ def _claim(value: Any) -> float:
     """How sure one value is of this format."""
     if is_batch(value) or _is_metrics(value):
         return 1.0
+    if phoenix_claim(value):  # the columns of another tool; `--format otlp` reads them too
+        return 0.0
     if is_span(value):
         return 0.0 if _is_mlflow(value) else 0.95
     if isinstance(value, (dict, list)):
@@ -137,7 +140,7 @@ def _fragment(record: Record, form: dict[str, Any]) -> Fragment | Ignored:
     _note(record, form)
     trace = form.get("trace")
     named = conversation_id(attributes) if form["signal"] == "log" or kind_of(attributes) != "other" else None
-    link = trace if trace is not None else f"untraced {_digest(form)}"
+    link = trace if trace is not None else f"untraced {fingerprint(form)}"
     return Fragment(record, named or link, link, form.get("start"), form)
 
 
@@ -156,7 +159,3 @@ def _note(record: Record, form: dict[str, Any]) -> None:
     notes = [note for note in record.notes if note not in ("lone_surrogate", "invalid_utf8") or "mended" in form]
     if notes:
         form["notes"] = notes
-
-
-def _digest(form: dict[str, Any]) -> str:
-    return blake2b(msgspec.json.encode(form, order="deterministic"), digest_size=16).hexdigest()
