@@ -1,0 +1,75 @@
+"""State as the judge: what a row carries of its world, and whether it ended as it ought to have."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from etl.conversation import Verdict
+from etl.simulator.grid import NONE
+from etl.simulator.play import Play
+from etl.simulator.situation import Situation, blocked
+
+
+def verdicts(play: Play) -> list[Verdict]:
+    """Two rule judgments: the final state of the world, and whether what had to be told was told.
+
+    Replies alone do not count: who claims success and changed nothing gets 0 for `end_state`.
+    """
+    situation = play.situation
+    same = play.world.state == situation.expected
+    texts = [message.content for message in play.messages if message.role == "assistant"]
+    untold = [fact for fact in situation.outputs if not any(fact in text for text in texts)]
+    return [
+        _verdict("end_state", same, "the world ended as expected" if same else _difference(play)),
+        _verdict("outputs", not untold, f"not told: {untold[0]}" if untold else "everything asked for was told"),
+    ]
+
+
+def reward_of(judgments: Sequence[Verdict]) -> float:
+    """1 where every rule holds, else 0."""
+    return float(all(judgment.value == 1.0 for judgment in judgments))
+
+
+def told_of(play: Play, agent: dict[str, Any]) -> dict[str, Any]:
+    """`extra` of a row: user, agent, tools, the world before and after, and how it ought to end."""
+    situation = play.situation
+    who = situation.who
+    return {
+        "user": {
+            "name": who.name, "locale": who.country.locale, "city": who.city, "today": who.today.isoformat(),
+            "stance": situation.cell["stance"], "wants": _wants(situation),
+        },
+        "agent": agent,
+        "tools": list(situation.domain.tools),
+        "state_before": situation.state,
+        "state_after": play.world.state,
+        "state_expected": situation.expected,
+        "outputs_expected": list(situation.outputs),
+    }  # fmt: skip
+
+
+def _wants(situation: Situation) -> list[dict[str, Any]]:
+    return [
+        {"tool": goal.tool, "arguments": goal.arguments, "possible": blocked(situation, goal) is None}
+        for goal in situation.goals
+    ] or [{"tool": NONE}]
+
+
+def _verdict(name: str, holds: bool, reason: str) -> Verdict:
+    return Verdict(name, "rule", float(holds), "pass" if holds else "fail", "ok", reason)
+
+
+def _difference(play: Play) -> str:
+    """The first record that is not as it ought to be."""
+    after, expected = play.world.state, play.situation.expected
+    for entity in sorted({*after, *expected}):
+        for key in sorted({*after.get(entity, {}), *expected.get(entity, {})}):
+            is_now, ought = after.get(entity, {}).get(key), expected.get(entity, {}).get(key)
+            if is_now == ought:
+                continue
+            if is_now is None or ought is None:
+                return f"{entity} {key} {'is missing' if is_now is None else 'should not be there'}"
+            field = next(name for name in sorted({*is_now, *ought}) if is_now.get(name) != ought.get(name))
+            return f"{entity} {key}: {field} is {is_now.get(field)!r}, not {ought.get(field)!r}"
+    return "the world is not as expected"

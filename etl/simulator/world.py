@@ -1,0 +1,276 @@
+"""The fake world: records that calls read and change, and a service that fails when its schedule says so."""
+
+from __future__ import annotations
+
+import ast
+import json
+import operator
+import re
+from collections.abc import Mapping, Sequence
+from random import Random  # noqa: TID251  (seeded)
+from typing import Any, NamedTuple, TypeAlias
+
+from etl.identity import digest
+from etl.simulator.domain import Domain, Shape, field_value
+from etl.simulator.faults import Fault, Said, refused, said
+from etl.simulator.meaning import Meaning, plural, words_of
+from etl.simulator.people import Person
+from etl.simulator.values import UnmakeableError, text
+
+State: TypeAlias = dict[str, dict[str, dict[str, Any]]]
+"""Plural of the entity → id as text → the record."""
+
+
+class Result(NamedTuple):
+    """What a call gave."""
+
+    said: Said
+    value: Any
+    """The value behind the text; None where the call failed."""
+
+
+def copied(state: Mapping[str, Mapping[str, Mapping[str, Any]]]) -> State:
+    """The state, to be changed on its own (what lies inside a record is never changed in place)."""
+    return {name: {key: dict(record) for key, record in records.items()} for name, records in state.items()}
+
+
+def new_record(domain: Domain, shape: Shape, rng: Random, who: Person, status: str | None = None) -> dict[str, Any]:
+    """A record."""
+    record: dict[str, Any] = {shape.id_name: shape.new_id(rng, who)}
+    reader = domain.reader_of(shape.entity)
+    values = domain.results.get(reader) if reader else None
+    for name, schema in shape.fields.items():
+        record[name] = field_value(shape, name, schema, rng, who, values if schema else None)
+    if shape.entity == "file" and "content" in record:
+        record["content"] = f"# {words_of(str(record[shape.id_name]))[0]}\n{record['content']}\n"
+    if shape.status is not None:
+        record[shape.status] = status or shape.statuses[int(rng.random() * len(shape.statuses))]
+    return record
+
+
+class World:
+    """One situation's world while one attempt runs in it."""
+
+    def __init__(
+        self, domain: Domain, state: State, faults: Sequence[Fault], who: Person, seed: int, style: int
+    ) -> None:  # fmt: skip
+        self.domain = domain
+        self.state = copied(state)
+        self.who = who
+        self.calls: dict[str, int] = {}
+        self._faults = faults
+        self._seed = seed
+        self._style = style
+        self._made = 0
+
+    def call(self, name: str, arguments: Any) -> Result:
+        """Answer a call; the world changes only where the call works."""
+        tool = self.domain.tools.get(name)
+        if tool is None:
+            known = ", ".join(self.domain.tools)
+            return Result(refused(f"unknown tool {name}; known tools: {known}", self._style), None)
+        if not isinstance(arguments, dict) or not tool.validator.is_valid(arguments):
+            problem = next(iter(tool.validator.iter_errors(arguments)), None)
+            return Result(refused(_in_words(problem), self._style), None)
+        number = self.calls[name] = self.calls.get(name, 0) + 1
+        rng = Random(self._seed * 1_000_003 + number * 101 + len(name))
+        meaning = self.domain.meanings[name]
+        fault = next((known for known in self._faults if known.tool == name and known.hits(number)), None)
+        met = fault.condition if fault else None
+        if met in ("not_found", "already_done") and self._met_anyway(meaning, arguments) == met:
+            met = None
+        if met == "stale_result":
+            value = self._act(name, meaning, arguments, self._own(arguments))
+            if isinstance(value, Said):
+                return Result(value, None)
+            aged = self._aged(meaning, arguments)
+            old = self._text(value if aged is None else self._view(name, meaning, aged, arguments))
+            return Result(said(met, meaning.entity, old, self._style, rng), None)
+        if met == "malformed_result" and not meaning.writes:
+            value = self._act(name, meaning, arguments, self._own(arguments))
+            good = value.content if isinstance(value, Said) else self._text(value)
+            return Result(said(met, meaning.entity, good, self._style, rng), None)
+        if met is not None:
+            thing = meaning.entity or name
+            return Result(said(met, thing, '{"id": "' + digest(name.encode())[:6] + '", "status"', self._style, rng), None)
+        value = self._act(name, meaning, arguments, self._own(arguments))
+        if isinstance(value, Said):
+            return Result(value, None)
+        return Result(Said(self._text(value), "success", False), value)
+
+    def _own(self, arguments: Any) -> Random:
+        """Random numbers of the arguments: the same question has the same answer, whenever it is asked."""
+        return Random(int(digest(json.dumps(arguments, sort_keys=True, default=str).encode())[:12], 16) ^ self._seed)
+
+    def _met_anyway(self, meaning: Meaning, arguments: Mapping[str, Any]) -> str | None:
+        """What a call meets because of the state alone."""
+        if meaning.id_name is None:
+            return None
+        record = self.state.get(plural(meaning.entity), {}).get(str(arguments.get(meaning.id_name)))
+        if record is None:
+            return "not_found"
+        return "already_done" if meaning.kind == "act" and is_done(self.domain, meaning, record) else None
+
+    def _act(self, name: str, meaning: Meaning, arguments: dict[str, Any], rng: Random) -> Any:
+        """The value of a call that no fault meets, or what the service says where the state does not allow it."""
+        met = self._met_anyway(meaning, arguments)
+        if met is not None:
+            thing = f"{meaning.entity} {arguments[meaning.id_name or '']}"
+            return said(met, thing, "", self._style, rng)
+        records = self.state.get(plural(meaning.entity), {})
+        if meaning.kind == "search":
+            return self._found(name, meaning, arguments, rng)
+        if meaning.id_name is not None:
+            key = str(arguments[meaning.id_name])
+            if meaning.kind == "delete":
+                records.pop(key)
+                return self._view(name, meaning, {meaning.id_name: arguments[meaning.id_name], "deleted": True}, {})
+            if meaning.writes:
+                records[key] = changed(self.domain, meaning, records[key], arguments, self.domain.tools[name].parameters)
+            return self._view(name, meaning, records[key], arguments)
+        if meaning.writes:
+            return self._created(name, meaning, arguments)
+        return self._view(name, meaning, None, arguments)
+
+    def _found(self, name: str, meaning: Meaning, arguments: Mapping[str, Any], rng: Random) -> Any:
+        """Every record that the filters do not speak against."""
+        wanted = meaning.entity.split()[-1:]
+        held = next((records for entity, records in self.state.items() if [plural(w) for w in wanted] == entity.split()[-1:]),
+                    {})  # fmt: skip
+        matching = [
+            record for record in held.values()
+            if all(record.get(key, value) == value for key, value in arguments.items() if isinstance(value, str | int))
+        ]  # fmt: skip
+        if name in self.domain.results:
+            return self._view(name, meaning, None, arguments, matching)
+        if matching or held:
+            return {"results": matching, "count": len(matching)}
+        label = meaning.entity or "result"
+        rows = [{"rank": n + 1, "title": text({}, "title", rng, self.who)} for n in range(1 + int(rng.random() * 3))]
+        return {plural(label.replace(" ", "_")): rows, "count": len(rows)}
+
+    def _created(self, name: str, meaning: Meaning, arguments: Mapping[str, Any]) -> Any:
+        """A new record (for something sent: of what was sent), with the id that is next."""
+        self._made += 1
+        own = Random(self._seed * 31 + self._made)
+        shape = self.domain.shapes.get(meaning.entity)
+        prefix = (meaning.entity or meaning.verb)[:3].upper()
+        key = shape.new_id(own, self.who) if shape else f"{prefix}-{int(own.random() * 90_000) + 10_000}"
+        kept = _kept(arguments, self.domain.tools[name].parameters)
+        done = "sent" if meaning.kind == "send" else "created"
+        id_name = shape.id_name if shape else "id"
+        record = {id_name: key, **kept, (shape.status if shape and shape.status else "status"): done}
+        self.state.setdefault(plural(meaning.entity or meaning.verb), {})[str(key)] = record
+        return self._view(name, meaning, record, arguments)
+
+    def _aged(self, meaning: Meaning, arguments: Mapping[str, Any]) -> dict[str, Any] | None:
+        """The record as it was before: another status than now, where it has one."""
+        record = self.state.get(plural(meaning.entity), {}).get(str(arguments.get(meaning.id_name or "")))
+        shape = self.domain.shapes.get(meaning.entity)
+        if record is None or shape is None or shape.status is None:
+            return record
+        other = next((word for word in shape.statuses if word != record[shape.status]), record[shape.status])
+        return {**record, shape.status: other}
+
+    def _view(
+        self, name: str, meaning: Meaning, record: Mapping[str, Any] | None, arguments: Mapping[str, Any],
+        matching: Sequence[Mapping[str, Any]] = (),
+    ) -> Any:  # fmt: skip
+        """What the service shows: the declared shape filled with the record, else the record itself."""
+        values = self.domain.results.get(name)
+        if values is not None:
+            try:
+                drawn = values.draw(self._own(arguments), self.who, full=True)
+            except UnmakeableError:
+                drawn = {}
+            return values.fitted(drawn, {**arguments, **(record or {})}, matching)
+        if record is not None:
+            return dict(record)
+        return computed(meaning, arguments, self._own(arguments), self.who)
+
+    @staticmethod
+    def _text(value: Any) -> str:
+        return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
+
+
+def is_done(domain: Domain, meaning: Meaning, record: Mapping[str, Any]) -> bool:
+    """Whether a record is already what an act would make of it."""
+    shape = domain.shapes[meaning.entity]
+    if shape.status is None:
+        return bool(record.get(f"{meaning.done}_flag"))
+    return record.get(shape.status) == done_word(shape, meaning)
+
+
+def done_word(shape: Shape, meaning: Meaning) -> str:
+    """What the status says of a record that an act was done to."""
+    return next((word for word in shape.statuses if word.lower().startswith(meaning.verb[:4])), meaning.done)
+
+
+def changed(
+    domain: Domain, meaning: Meaning, record: Mapping[str, Any], arguments: Mapping[str, Any], parameters: Mapping[str, Any]
+) -> dict[str, Any]:
+    """The record after a write that worked."""
+    shape = domain.shapes[meaning.entity]
+    kept = {key: value for key, value in _kept(arguments, parameters).items() if key != meaning.id_name}
+    if meaning.kind == "act":
+        return {**record, **kept, (shape.status or f"{meaning.done}_flag"): done_word(shape, meaning) if shape.status else True}
+    if meaning.kind == "send":
+        return {**record, "last_sent": meaning.verb, **kept}
+    return {**record, **kept}
+
+
+_FREE = frozenset("reason note notes comment description summary message body text query title subject content".split())
+
+
+def _kept(arguments: Mapping[str, Any], parameters: Mapping[str, Any]) -> dict[str, Any]:
+    """The arguments that a record keeps: prose is left out, since two people who mean the same write it differently."""
+    properties = parameters.get("properties") or {}
+    kept = {}
+    for key, value in arguments.items():
+        schema = properties.get(key)
+        closed = isinstance(schema, dict) and {"enum", "format", "pattern", "const"} & set(schema)
+        if closed or not isinstance(value, str) or words_of(key)[-1] not in _FREE:
+            kept[key] = value
+    return kept
+
+
+_OUTPUTS = {
+    "ls": "README.md\nconfig\ndocs\nsrc\ntests", "git": "On branch main\nnothing to commit, working tree clean",
+    "pytest": "7 passed in 0.41s", "npm": "build finished in 3.2 s", "make": "lint: no findings", "grep": "src/app.py:12: TODO",
+    "df": "/dev/sda1  40G  11G  27G  30% /", "cat": '{"name": "demo", "version": "1.4.0"}', "python": "no issues found",
+}  # fmt: skip
+
+
+def computed(meaning: Meaning, arguments: Mapping[str, Any], rng: Random, who: Person) -> Any:
+    """The answer of a tool that keeps no records."""
+    command = arguments.get("command") or arguments.get("cmd")
+    if isinstance(command, str) and command.split():
+        return _OUTPUTS.get(command.split()[0], f"exit code 0 in {int(rng.random() * 800) + 40} ms")
+    expression = next((value for value in arguments.values() if isinstance(value, str) and _SUM.match(value)), None)
+    if expression is not None:
+        return {"result": round(_sum(ast.parse(expression, mode="eval").body), 4)}
+    label = "_".join(meaning.words[1:]) or "result"
+    word = words_of(label)[-1]
+    if word in ("result", "calculation", "total", "count", "sum"):
+        return {"result": int(rng.random() * 900) + 12}
+    return {label: text({}, word, rng, who), "checked_at": f"{who.today.isoformat()}T09:{int(rng.random() * 50) + 10}:00Z"}
+
+
+_SUM = re.compile(r"^(?:\d+(?:\.\d+)?(?: [-+*/] \d+(?:\.\d+)?)+|\(\d+ [-+*/] \d+\)(?: [-+*/] \d+)+)$")
+_OPERATIONS = {ast.Add: operator.add, ast.Sub: operator.sub, ast.Mult: operator.mul, ast.Div: operator.truediv}
+
+
+def _sum(node: ast.expr) -> float:
+    """The value of an arithmetic expression."""
+    if isinstance(node, ast.BinOp):
+        left, right = _sum(node.left), _sum(node.right)
+        return float(_OPERATIONS[type(node.op)](left, right or 1.0 if isinstance(node.op, ast.Div) else right))
+    return float(node.value) if isinstance(node, ast.Constant) and isinstance(node.value, int | float) else 0.0
+
+
+def _in_words(problem: Any) -> str:
+    """One line about arguments that do not validate."""
+    if problem is None:
+        return "arguments must be an object"
+    place = ".".join(str(step) for step in problem.instance_path)
+    return f"{place or 'arguments'}: {problem.message}"
