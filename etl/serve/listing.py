@@ -1,0 +1,143 @@
+"""The list of rows: filters as SQL, a page of ids from the narrow columns, then those rows alone."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import Any, NamedTuple
+from urllib.parse import urlencode
+
+import duckdb
+
+from etl.pages.facts import Rows, ask
+
+PER_PAGE = 50
+
+_EQUAL = ("source", "adapter", "model", "status", "origin", "task_id", "group_id", "agent")
+_OUTCOMES = {
+    "passed": "reward >= 1",
+    "failed": "reward < 1",
+    "unscored": "reward IS NULL",
+    "planted": "len(seeded) > 0",
+    "call failed": "list_bool_or(list_transform(steps, lambda s: s.status IN ('error', 'missing')))",
+    "labelled": "list_bool_or(list_transform(judgments, lambda j: j.kind = 'human'))",
+}
+NAMES = ("text", *_EQUAL, "day_from", "day_to", "tool", "condition", "outcome", "flag")
+"""Every filter there is."""
+
+
+class Filters(NamedTuple):
+    """What is asked for, by name; empty ones are left out."""
+
+    wanted: Mapping[str, str]
+    page: int = 1
+
+    @classmethod
+    def of(cls, query: Mapping[str, str]) -> Filters:
+        """From the query of an address."""
+        wanted = {name: query[name].strip() for name in NAMES if query.get(name, "").strip()}
+        page = query.get("page", "1")
+        return cls(wanted, max(1, min(int(page), 1_000_000)) if page.isascii() and page.isdigit() else 1)
+
+    def address(self, page: int) -> str:
+        """The address of another page of the same list."""
+        return "/rollouts?" + urlencode({**self.wanted, "page": page})
+
+    def conditions(self) -> Iterator[tuple[str, list[Any]]]:
+        """Each as SQL over the stored columns, with its values."""
+        for name, value in self.wanted.items():
+            if name in _EQUAL:
+                yield f"{name} = ?", [value]
+            elif name == "day_from":
+                yield "day >= ? AND day <> 'unknown'", [value]
+            elif name == "day_to":
+                yield "day <= ? AND day <> 'unknown'", [value]
+            elif name == "outcome":
+                yield _OUTCOMES.get(value, "false"), []
+            elif name == "flag":
+                yield "list_contains(flags, ?)", [value]
+            elif name == "text":
+                yield "list_bool_or(list_transform(messages, lambda m: contains(lower(m.content), lower(?))))", [value]
+        yield from self._steps()
+
+    def _steps(self) -> Iterator[tuple[str, list[Any]]]:
+        """A tool and a condition are asked of the same call."""
+        tool, condition = self.wanted.get("tool"), self.wanted.get("condition")
+        parts, values = [], []
+        if tool:
+            parts.append("s.tool = ?")
+            values.append(tool)
+        if condition == "unclassified":
+            parts.append("s.condition IS NULL")
+        elif condition == "failed":
+            parts.append("s.status IN ('error', 'missing')")
+        elif condition:
+            parts.append("s.condition = ?")
+            values.append(condition)
+        if parts:
+            yield f"list_bool_or(list_transform(steps, lambda s: coalesce({' AND '.join(parts)}, false)))", values
+
+
+class Listed(NamedTuple):
+    """One page of the list."""
+
+    rows: Rows
+    more: bool
+    total: int | None
+    """How many there are; None where counting would read texts."""
+
+
+def listed(connection: duckdb.DuckDBPyConnection, filters: Filters) -> Listed:
+    """A page of rows, the newest first."""
+    conditions = list(filters.conditions())
+    where = " AND ".join(f"({condition})" for condition, _ in conditions) or "true"
+    values = [value for _, given in conditions for value in given]
+    keys = ask(
+        connection,
+        f"""
+        SELECT rollout_id, source, day FROM rollouts_stored WHERE {where}
+        ORDER BY started_at DESC NULLS LAST, rollout_id LIMIT {PER_PAGE + 1} OFFSET {(filters.page - 1) * PER_PAGE}
+        """,
+        values,
+    )
+    total = None
+    if "text" not in filters.wanted:
+        total = ask(connection, f"SELECT count(*) AS n FROM rollouts_stored WHERE {where}", values)[0]["n"]
+    found = keys[:PER_PAGE]
+    by_id = {row["rollout_id"]: row for row in _shown(connection, found)}
+    return Listed([by_id[key["rollout_id"]] for key in found], len(keys) > PER_PAGE, total)
+
+
+def _shown(connection: duckdb.DuckDBPyConnection, keys: Rows) -> Rows:
+    """What the list says of some rows: only their partitions are opened."""
+    if not keys:
+        return []
+    names = ("rollout_id", "source", "day")
+    return ask(
+        connection,
+        """
+        SELECT rollout_id, source, adapter, model, agent, status, reward, n_turns, n_steps, started_at, task_id, seeded,
+            left(prompt, 300) AS prompt, left(final_text, 300) AS final_text,
+            len(list_filter(steps, lambda s: s.status IN ('error', 'missing'))) AS n_failed, flags,
+            list_transform(
+                list_filter(judgments, lambda j: j.kind = 'human'), lambda j: j.name || ': ' || coalesce(j.label, '')
+            ) AS labels
+        FROM rollouts_stored
+        WHERE rollout_id IN (SELECT unnest(?)) AND source IN (SELECT unnest(?)) AND day IN (SELECT unnest(?))
+        """,
+        [sorted({row[name] for row in keys}) for name in names],
+    )
+
+
+def choices(connection: duckdb.DuckDBPyConnection) -> dict[str, list[str]]:
+    """What a filter can be set to, the most frequent first."""
+    found: dict[str, list[str]] = {"outcome": list(_OUTCOMES)}
+    for name in ("source", "model", "status", "origin"):
+        rows = ask(
+            connection,
+            f"""
+            SELECT {name} AS value FROM rollouts_stored WHERE {name} IS NOT NULL
+            GROUP BY {name} ORDER BY count(*) DESC, value LIMIT 200
+            """,
+        )
+        found[name] = [row["value"] for row in rows]
+    return found
