@@ -23,7 +23,9 @@ from etl.cli.exits import CLOSED_PIPE, FAILED, INTERRUPTED, WRONG_USAGE
 from etl.cli.export import export
 from etl.cli.formats import detect, formats
 from etl.cli.ingest import ingest
+from etl.cli.label import label
 from etl.cli.operations import rejects, sources, verify
+from etl.cli.pages import report, serve
 from etl.cli.query import shell, show, sql
 from etl.errors import EtlError, UsageError
 from etl.harmless import harmless_line
@@ -80,7 +82,9 @@ def cli() -> None:
     """Traffic into rollouts: conversation logs in, one row per conversation in partitioned Parquet, SQL out."""
 
 
-for _command in (ingest, sql, shell, show, export, formats, detect, sources, rejects, verify, demo):
+for _command in (
+    ingest, sql, shell, show, report, serve, label, export, formats, detect, sources, rejects, verify, demo,
+):  # fmt: skip
     cli.add_command(_command)
 
 
