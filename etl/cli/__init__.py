@@ -27,6 +27,7 @@ from etl.cli.label import label
 from etl.cli.operations import rejects, sources, verify
 from etl.cli.pages import report, serve
 from etl.cli.query import shell, show, sql
+from etl.cli.upkeep import changes, compact, retain, undo
 from etl.errors import EtlError, UsageError
 from etl.harmless import harmless_line
 
@@ -83,8 +84,25 @@ def cli() -> None:
 
 
 for _command in (
-    ingest, sql, shell, show, report, serve, label, export, formats, detect, sources, rejects, verify, demo,
-):  # fmt: skip
+    ingest,
+    sql,
+    shell,
+    show,
+    report,
+    serve,
+    label,
+    export,
+    formats,
+    detect,
+    sources,
+    rejects,
+    verify,
+    changes,
+    undo,
+    retain,
+    compact,
+    demo,
+):
     cli.add_command(_command)
 
 

@@ -94,7 +94,10 @@ def try_again(to: Committing, table: str, attempt: Callable[[], T]) -> T:
 
 
 def commit_plan(to: Committing, base: Snapshot, planned: Plan, *, data_change: bool = True) -> int:
-    """Writes, renames, commits and unlinks. On failure the staged files are back where they were, the others gone."""
+    """Writes, renames, commits, and unlinks what is not retained.
+
+    On failure the staged files are back where they were, the others gone.
+    """
     written: list[StagedFile] = []
     try:
         for rewrite in planned.rewrites:
@@ -104,8 +107,9 @@ def commit_plan(to: Committing, base: Snapshot, planned: Plan, *, data_change: b
         for file in written:
             Path(file.path).unlink(missing_ok=True)
         raise
-    for path in planned.removed:
-        to.place.data_file(base.table, path).unlink(missing_ok=True)
+    if not to.place.retain_ms():
+        for path in planned.removed:
+            to.place.data_file(base.table, path).unlink(missing_ok=True)
     return version
 
 

@@ -20,10 +20,9 @@ from etl.errors import UsageError
 from etl.lake.commit import Committing, commit_plan, try_again
 from etl.lake.log import snapshot
 from etl.lake.lookup import Lookup
-from etl.lake.parquet import check_footer, open_writer, row_groups, with_partition, write_group
-from etl.lake.place import new_name
+from etl.lake.parquet import row_groups
 from etl.lake.plan import plan
-from etl.lake.staging import StagedFile
+from etl.lake.staging import stage_rows
 from etl.schema import arrow_schema
 
 GIVEN = "labelled"
@@ -133,11 +132,4 @@ def _with_judgments(rows: pa.Table, judgments: Sequence[list[dict[str, Any]]]) -
 
 def _stage(lookup: Lookup, rows: pa.Table, partition: dict[str, str]) -> None:
     """Adds a file of these rows to what is staged."""
-    path = lookup.spill / new_name()
-    with pa.OSFile(str(path), "wb") as sink, open_writer(sink, "rollouts") as writer:
-        write_group(writer, with_partition(rows, "rollouts", partition))
-    footer = check_footer(path, "rollouts")
-    lookup.files["staged"] = [
-        *lookup.files["staged"],
-        StagedFile("rollouts", str(path), dict(partition), footer.rows, footer.size),
-    ]
+    lookup.files["staged"] = [*lookup.files["staged"], stage_rows(lookup.spill, "rollouts", [rows], partition)]

@@ -14,10 +14,11 @@ from uuid import uuid4
 import pyarrow.parquet as pq
 
 from etl.card import card
-from etl.errors import LakeError
+from etl.errors import LakeError, UsageError
 from etl.lake.batch import Batch
 from etl.lake.commit import Committing, commit_plan, commit_rows, try_again
 from etl.lake.errors import one_line, reading
+from etl.lake.history import Commit, batches_since, history
 from etl.lake.labels import Label, label_row
 from etl.lake.log import LiveFile, create_table, snapshot
 from etl.lake.lookup import Lookup
@@ -25,14 +26,19 @@ from etl.lake.partition import check_source
 from etl.lake.place import STAGING, Place
 from etl.lake.plan import plan_compaction
 from etl.lake.precedence import RowCounts, decide_rollouts
+from etl.lake.repair import drop_lost
 from etl.lake.staging import StagedFile
 from etl.lake.sweep import Swept, sweep
+from etl.lake.undo import Undone, undo
 from etl.lake.upkeep import decide_events, decide_rejects, decide_sources
 from etl.lake.verify import Finding, verify
 from etl.schema import TABLES
 from etl.shipped import schema_text
 
 T = TypeVar("T")
+
+_UNDO_ORDER = ("sources", "rejects", "rollouts", "events")
+"""The reverse of the order in which a run commits: `sources` marks a file as done."""
 
 
 class KnownFile(NamedTuple):
@@ -206,13 +212,65 @@ class Lake:
         """Merges the small files of every partition towards 128 MB and returns how many went. Needs an open batch."""
         return sum(self._compact(table) for table in TABLES)
 
+    def undo(self, batch_id: str) -> list[Undone]:
+        """Takes back what a batch did, table by table, `sources` first so that its files are read again.
+
+        Needs an open batch. UsageError for a batch that the log does not know, LakeError where what it replaced is
+        gone.
+        """
+        if not any(commit.batch_id == batch_id for table in TABLES for commit in history(self._place, table)):
+            raise UsageError(f"no batch is called {batch_id!r} in the log of {self.root}; `etl changes` lists them")
+        return [undo(self._committing(), table, batch_id) for table in _UNDO_ORDER]
+
+    def commits(self) -> list[Commit]:
+        """The commits to `rollouts` that the log still holds, oldest first."""
+        with one_line(f"read the log of {self.root}"):
+            return history(self._place, "rollouts")
+
+    def batches_since(self, batch_id: str) -> list[str]:
+        """The batches that committed rollouts after that one did, oldest first; UsageError where the log lacks it."""
+        with one_line(f"read the log of {self.root}"):
+            found = batches_since(self._place, "rollouts", batch_id)
+        if found is None:
+            raise UsageError(
+                f"no batch is called {batch_id!r} in the log of {self.root}, which goes back about 30 days; "
+                "`etl changes` lists those there are"
+            )
+        return found
+
+    @property
+    def retain_ms(self) -> int:
+        """How long replaced data files stay, in milliseconds."""
+        with one_line(f"read the settings of {self.root}"):
+            return self._place.retain_ms()
+
+    def retain(self, milliseconds: int) -> None:
+        """Keeps replaced data files so long from now on: for `undo`, and for reading older versions. Needs a batch."""
+        with one_line(f"write the settings of {self.root}"):
+            self._place.write_retain_ms(milliseconds, self._committing().batch.folder)
+
     def sweep(self) -> Swept:
         """Removes what runs that have ended left behind: staging folders, and data files that are not live."""
-        return sweep(self._place)
+        return sweep(self._place, self._now_ms())
 
     def verify(self, *, repair: bool = False) -> list[Finding]:
-        """What is wrong with the lake, as data. `repair` removes stale staging and orphan files, never a row."""
-        return verify(self._place, repair=repair)
+        """What is wrong with the lake, as data. `repair` removes leftovers and takes files that are gone out of their
+        tables, so that the next ingest reads their sources again; it never removes a row that can be read.
+        """
+        findings = verify(self._place, self._now_ms(), repair=repair)
+        lost = [finding for finding in findings if finding.code == "missing_file"]
+        if not repair or not lost:
+            return findings
+        with self.batch(f"repair-{uuid4()}"):
+            for table in TABLES:
+                folder = self._place.table(table)
+                paths = [Path(found.path).relative_to(folder).as_posix() for found in lost if found.table == table]
+                drop_lost(self._committing(), table, paths)
+        done = "it was gone and is out of the table; the next ingest reads its sources again"
+        return [f._replace(message=done, repaired=True) if f.code == "missing_file" else f for f in findings]
+
+    def _now_ms(self) -> int:
+        return int(self._clock() * 1000)
 
     def _commit(
         self,

@@ -139,16 +139,18 @@ def commit(
     info: Mapping[str, str],
     now_ms: int,
     data_change: bool = True,
+    lost: bool = False,
 ) -> int:
     """Adds and removes files as the version after `base`, and returns that version.
 
     ConflictError when somebody else committed it first, or a file that goes is not there any more. LakeError when an
-    added file is not there or not exactly of the table's schema, or the log cannot be written.
+    added file is not there or not exactly of the table's schema, or the log cannot be written. `lost`: the
+    files that go are known to be gone.
     """
     adds = [_add_action(place, base.table, file, data_change) for file in added]
     removes = [_remove_action(base, path, now_ms, data_change) for path in removed]
     for action in removes:
-        if not place.data_file(base.table, action.path).exists():
+        if not lost and not place.data_file(base.table, action.path).exists():
             raise ConflictError(f"{base.table}/{action.path} was replaced by another writer")
     token = str(uuid4())
     try:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import contextlib
+import json
 import os
 from collections.abc import Iterable, Iterator
 from pathlib import Path
@@ -12,6 +14,7 @@ from etl.errors import UsageError
 from etl.schema import PARTITIONS
 
 STAGING = ".staging"
+SETTINGS = "settings.json"
 REPORTS = "reports"
 REPORTS_KEPT = 5_000
 """Reports of runs that stay; the oldest go."""
@@ -51,6 +54,13 @@ class Place:
         """The file of one version in the Delta log."""
         return self.log_folder(table) / f"{version:020}.json"
 
+    def log_texts(self, table: str) -> Iterator[tuple[int, str]]:
+        """Every version that the log holds as a file of its own, with its text, oldest first."""
+        for path in sorted(self.log_folder(table).glob("*.json")):
+            if path.stem.isdigit():
+                with contextlib.suppress(FileNotFoundError):  # cleaned up by another run meanwhile
+                    yield int(path.stem), path.read_text(encoding="utf-8")
+
     def read_log(self, table: str, version: int) -> str | None:
         """The text of one version of the log; None where that version does not exist."""
         path = self.log_file(table, version)
@@ -70,6 +80,18 @@ class Place:
         files = [self.data_file(table, path) for path in paths]
         folders = {folder for file in files for folder in file.parents if folder.is_relative_to(self.table(table))}
         self.sync(*files, *sorted(folders))
+
+    def retain_ms(self) -> int:
+        """How long replaced data files stay, in milliseconds; 0 where nobody set it."""
+        try:
+            settings = json.loads((self.root / SETTINGS).read_text(encoding="utf-8"))
+        except FileNotFoundError:
+            return 0
+        return int(settings["retain_ms"])
+
+    def write_retain_ms(self, milliseconds: int, folder: Path) -> None:
+        """Sets how long replaced data files stay."""
+        self.write_text(SETTINGS, json.dumps({"retain_ms": milliseconds}), folder)
 
     def write_report(self, batch_id: str, text: str, folder: Path) -> None:
         """Keeps what a run did as `reports/<batch>.json`."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections import OrderedDict
+from collections.abc import Iterable
 from itertools import groupby
 from pathlib import Path
 from types import TracebackType
@@ -17,7 +18,15 @@ import pyarrow.parquet as pq
 from etl.errors import LakeError
 from etl.lake.batch import join
 from etl.lake.errors import one_line
-from etl.lake.parquet import MAX_FILE_BYTES, ROW_GROUP_BYTES, gathered, open_writer, with_partition, write_group
+from etl.lake.parquet import (
+    MAX_FILE_BYTES,
+    ROW_GROUP_BYTES,
+    check_footer,
+    gathered,
+    open_writer,
+    with_partition,
+    write_group,
+)
 from etl.lake.partition import check_day, check_source
 from etl.lake.place import Place, new_name
 from etl.lake.spill import Spill
@@ -225,3 +234,13 @@ def _difference(schema: pa.Schema, table: str) -> str:
     )
     names = [name for name in {**wanted, **given} if given.get(name) != wanted.get(name)]
     return ", ".join(names[:10]) or "the order of the columns"
+
+
+def stage_rows(folder: Path, table: str, pieces: Iterable[pa.Table], partition: dict[str, str]) -> StagedFile:
+    """Stages rows that were in the lake before, all of one partition: they went through redaction when they came in."""
+    path = folder / new_name()
+    with pa.OSFile(str(path), "wb") as sink, open_writer(sink, table) as writer:
+        for rows in pieces:
+            write_group(writer, with_partition(rows, table, partition))
+    footer = check_footer(path, table)
+    return StagedFile(table, str(path), dict(partition), footer.rows, footer.size)

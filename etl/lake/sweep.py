@@ -7,6 +7,7 @@ from typing import NamedTuple
 
 from etl.lake.batch import Claim, staging_state
 from etl.lake.errors import one_line
+from etl.lake.history import retained
 from etl.lake.log import snapshot
 from etl.lake.place import Place
 from etl.schema import TABLES
@@ -21,23 +22,23 @@ class Swept(NamedTuple):
     """Absolute paths of data files that went: renamed but not committed, or replaced and not yet unlinked."""
 
 
-def sweep(place: Place) -> Swept:
+def sweep(place: Place, now_ms: int) -> Swept:
     """Removes the leftovers of batches whose processes have ended; what a live batch wrote or claims stays."""
     with one_line(f"tidy up the lake {place.root}"):
-        found = orphans(place)
+        found = orphans(place, now_ms)
         dead = staging_state(place, remove_dead=True).dead
         for path in found:
             place.data_file(path.table, path.path).unlink(missing_ok=True)
     return Swept(dead, [str(place.data_file(path.table, path.path)) for path in found])
 
 
-def orphans(place: Place, tables: Sequence[str] = tuple(TABLES)) -> list[Claim]:
-    """Data files that no version will show: neither live nor claimed by a live batch.
+def orphans(place: Place, now_ms: int, tables: Sequence[str] = tuple(TABLES)) -> list[Claim]:
+    """Data files that no version will show: neither live nor retained nor claimed by a live batch.
 
     The order makes it safe. A writer claims, renames, commits, and only then drops its claim: whatever was on disk
     first, then unclaimed, and then not in the log either, is nobody's.
     """
     on_disk = [Claim(table, path) for table in tables for path in place.data_files(table)]
     claimed = staging_state(place, remove_dead=False).claims
-    live = {table: snapshot(place, table).files for table in tables}
-    return [file for file in on_disk if file not in claimed and file.path not in live[file.table]]
+    kept = {table: snapshot(place, table).files.keys() | retained(place, table, now_ms) for table in tables}
+    return [file for file in on_disk if file not in claimed and file.path not in kept[file.table]]

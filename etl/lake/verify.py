@@ -52,22 +52,22 @@ class Finding(NamedTuple):
     repaired: bool
 
 
-def verify(place: Place, *, repair: bool) -> list[Finding]:
-    """Every finding, leftovers first. `repair` removes these: nothing else can be mended without losing data."""
+def verify(place: Place, now_ms: int, *, repair: bool) -> list[Finding]:
+    """Every finding, leftovers first. `repair` removes these; `Lake.verify` takes lost files out of the log."""
     with one_line(f"verify the lake {place.root}"):
-        findings = _leftovers(place, repair)
+        findings = _leftovers(place, now_ms, repair)
         for table in TABLES:
             findings += _verify_table(place, table)
     return findings
 
 
-def _leftovers(place: Place, repair: bool) -> list[Finding]:
+def _leftovers(place: Place, now_ms: int, repair: bool) -> list[Finding]:
     if repair:
-        swept = sweep(place)
+        swept = sweep(place, now_ms)
         batches, files = swept.batches, swept.files
     else:
         batches = staging_state(place, remove_dead=False).dead
-        files = [str(place.data_file(file.table, file.path)) for file in orphans(place)]
+        files = [str(place.data_file(file.table, file.path)) for file in orphans(place, now_ms)]
     done = "removed" if repair else "`etl verify --repair` or the next ingest removes it"
     found = [
         Finding(
@@ -106,7 +106,11 @@ def _verify_file(table: str, path: str, file: LiveFile) -> Iterator[Finding]:
         return
     except LIBRARY_ERRORS as error:
         if file_is_gone(error):
-            yield finding("missing_file", f"the log refers to it but it is gone; {again}")
+            yield finding(
+                "missing_file",
+                "the log refers to it but it is gone; restore it from a backup, or let `etl verify --repair` take it "
+                "out of the table and the next ingest read its sources again",
+            )
         else:
             yield finding("unreadable_file", f"{' '.join(str(error).split())[:200]}; {again}")
         return

@@ -1,0 +1,106 @@
+"""Taking back what a batch did: its rows go, those that it replaced or removed come back.
+
+The old rows lie in the data files that its commit took out of the table, so they have to be there still: while the
+lake retains them. A batch that only added rows can be taken back without. What a later batch did stays.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import NamedTuple
+
+import pyarrow as pa
+
+from etl.errors import LakeError
+from etl.lake.commit import Committing, commit_plan, try_again
+from etl.lake.history import Commit, history
+from etl.lake.log import LiveFile, Snapshot, snapshot
+from etl.lake.lookup import Lookup
+from etl.lake.parquet import row_groups
+from etl.lake.plan import plan
+from etl.lake.staging import StagedFile, stage_rows
+from etl.lake.verify import UNIQUE
+
+
+class Undone(NamedTuple):
+    """What was taken back in one table."""
+
+    table: str
+    removed: int
+    restored: int
+
+
+def undo(to: Committing, table: str, batch_id: str) -> Undone:
+    """Takes back what a batch did to a table. LakeError where the rows that it replaced are gone."""
+
+    def attempt() -> Undone:
+        base = snapshot(to.place, table)
+        commits = [commit for commit in history(to.place, table) if commit.batch_id == batch_id]
+        before, after = _files(to, table, commits)
+        with Lookup(table, [], list(base.files.values()), to.batch.folder) as lookup:
+            removed = _drop(lookup, batch_id)
+            staged = _restored(to, base, before, after, batch_id)
+            lookup.files["staged"] = staged
+            planned = plan(base, lookup)
+        if not planned.is_empty:
+            commit_plan(to, base, planned)
+        return Undone(table, removed, sum(file.rows for file in staged))
+
+    return try_again(to, table, attempt)
+
+
+def _files(to: Committing, table: str, commits: Sequence[Commit]) -> tuple[list[LiveFile], list[LiveFile]]:
+    """The data files that commits took out of a table, and those that they put in and are still to be had."""
+    added = [
+        LiveFile(str(to.place.data_file(table, path)), {}, 0, rows)
+        for commit in commits
+        for path, rows in commit.added.items()
+    ]
+    removed = [
+        LiveFile(str(to.place.data_file(table, gone.path)), gone.partition, 0, 0)
+        for commit in commits
+        for gone in commit.removed
+    ]
+    return removed, [file for file in added if Path(file.path).exists()]
+
+
+def _drop(lookup: Lookup, batch_id: str) -> int:
+    lookup.table_of("undone", pa.table({"batch_id": [batch_id]}))
+    lookup.load("live", "batch_id", where="batch_id IN (FROM undone)")
+    lookup.run("INSERT INTO dropped SELECT 'live', file, position FROM live")
+    [(count,)] = lookup.run("SELECT count(*) FROM live")
+    return int(count)
+
+
+def _restored(
+    to: Committing, base: Snapshot, before: Sequence[LiveFile], after: Sequence[LiveFile], batch_id: str
+) -> list[StagedFile]:
+    """Staged files with the rows of `before` that the batch replaced or removed, and nobody wrote again since."""
+    missing = next((file.path for file in before if not Path(file.path).exists()), None)
+    if missing is not None:
+        raise LakeError(
+            f"cannot take back {batch_id}: the rows that it replaced in {base.table} are gone ({missing}); "
+            "`etl retain 7d` keeps what later batches replace"
+        )
+    if not before:
+        return []
+    keys = ", ".join(f"{key}::VARCHAR" for key in UNIQUE[base.table])
+    others = [*after, *base.files.values()]
+    with Lookup(base.table, [], [*before, *others], to.batch.folder) as lookup:
+        lookup.table_of("undone", pa.table({"batch_id": [batch_id]}))
+        old = range(len(before))
+        lookup.load("old", f"({keys}) AS key", only=old)
+        kept = range(len(before), len(before) + len(others))
+        lookup.load("kept", f"({keys}) AS key", where="batch_id NOT IN (FROM undone)", only=kept)
+        of_file = "SELECT file, list(position ORDER BY position) FROM old ANTI JOIN kept USING (key) GROUP BY file"
+        found = lookup.run(of_file)
+    return [
+        stage_rows(
+            to.batch.folder,
+            base.table,
+            row_groups(Path(before[int(file)].path), only=pa.array(positions, pa.int64())),
+            before[int(file)].partition,
+        )
+        for file, positions in sorted(found)
+    ]

@@ -1,0 +1,156 @@
+"""Taking back a batch, keeping what is replaced, and mending a lake that lost a file."""
+
+import datetime as dt
+import json
+
+import pytest
+
+import etl
+from etl.cli.exits import DONE, FAILED, WRONG_USAGE
+from etl.lake import Lake
+from tests.lakes import NOW, REPO, rows, said
+
+
+def _chat(number, more=""):
+    messages = [{"role": "user", "content": f"hi {number}"}, {"role": "assistant", "content": f"yo{more}"}]
+    return json.dumps({"id": f"c{number}", "messages": messages})
+
+
+def _night(lake, folder, day):
+    return etl.ingest([folder], lake=lake, now=NOW + dt.timedelta(days=day)).batch_id
+
+
+def _everything(lake):
+    """All rows of all tables, which batch wrote them included."""
+    return {name: rows(lake, name) for name in ("rollouts", "rejects", "sources", "events")}
+
+
+@pytest.fixture
+def nights(tmp_path):
+    """A folder of Claude Code sessions and chats that grows, the lake, and what it held after each night."""
+    logs, lake = tmp_path / "logs", tmp_path / "lake"
+    logs.mkdir()
+    session = (REPO / "sample_logs/claude_code/houses.jsonl").read_text().splitlines(keepends=True)
+    (logs / "session.jsonl").write_text("".join(session[: len(session) // 2]))
+    (logs / "a.jsonl").write_text(f"{_chat(1)}\n{_chat(2)}\n")
+    first = _night(lake, logs, 0)
+    before = _everything(lake)
+    opened = Lake.open(lake)
+    with opened.batch("retain"):
+        opened.retain(7 * 86_400_000)
+    (logs / "session.jsonl").write_text("".join(session))
+    (logs / "b.jsonl").write_text(f'{_chat(3)}\n{{"torn": \n{_chat(4)}\n')
+    second = _night(lake, logs, 1)
+    return logs, lake, (first, second), before
+
+
+def test_a_batch_is_taken_back_and_read_again(etl, nights):
+    logs, lake, (_first, second), before = nights
+    after = _everything(lake)
+    assert after != before
+    code, out, _err = etl("undo", second, "--lake", lake, "--json")
+    assert code == DONE
+    assert json.loads(out)["tables"]["rollouts"]["removed"] > 0
+    assert _everything(lake) == before
+    assert not Lake.open(lake).verify()
+    _night(lake, logs, 2)
+    again = _everything(lake)
+    assert sorted(row["row_hash"] for row in again["rollouts"]) == sorted(row["row_hash"] for row in after["rollouts"])
+    assert [len(table) for table in again.values()] == [len(table) for table in after.values()]
+
+
+def test_what_a_later_batch_did_stays(etl, nights):
+    logs, lake, (_first, second), before = nights
+    (logs / "c.jsonl").write_text(f"{_chat(5)}\n")
+    third = _night(lake, logs, 2)
+    assert etl("undo", second, "--lake", lake)[0] == DONE
+    left = {row["row_hash"]: row["batch_id"] for row in rows(lake)}
+    assert left.items() >= {row["row_hash"]: row["batch_id"] for row in before["rollouts"]}.items()
+    assert [batch for batch in left.values() if batch == third] == [third]
+    assert len(left) == len(before["rollouts"]) + 1
+
+
+def test_without_retention_only_a_batch_that_replaced_nothing_is_taken_back(etl, tmp_path):
+    logs, lake = tmp_path / "logs", tmp_path / "lake"
+    logs.mkdir()
+    (logs / "a.json").write_text(f"[{_chat(1)}]")
+    first = _night(lake, logs, 0)
+    session = (REPO / "sample_logs/claude_code/houses.jsonl").read_text().splitlines(keepends=True)
+    (logs / "s.jsonl").write_text("".join(session[: len(session) // 2]))
+    _night(lake, logs, 1)
+    (logs / "s.jsonl").write_text("".join(session))
+    third = _night(lake, logs, 2)
+    held = said(lake)
+    code, _out, err = etl("undo", third, "--lake", lake)
+    assert code == FAILED
+    assert "etl retain" in err
+    assert said(lake) == held
+    assert etl("undo", first, "--lake", lake)[0] == DONE
+    code, _out, err = etl("undo", "b_nothing", "--lake", lake)
+    assert (code, len(err.splitlines())) == (WRONG_USAGE, 1)
+
+
+def test_replaced_files_stay_as_long_as_they_are_retained(etl, nights):
+    _logs, lake, _batches, _before = nights
+    live = {file.path for file in Lake.open(lake).live("rollouts")}
+    on_disk = {str(path) for path in (lake / "rollouts").glob("*/*/*.parquet")}
+    kept = on_disk - live
+    assert kept
+    assert not Lake.open(lake).verify()
+    assert Lake.open(lake, clock=lambda: NOW.timestamp()).sweep().files == []
+    later = Lake.open(lake, clock=lambda: dt.datetime.now(dt.UTC).timestamp() + 8 * 86_400)
+    assert {*later.sweep().files} >= kept
+    assert etl("retain", "--lake", lake)[1].strip() == "replaced data files stay for 7d"
+    assert etl("retain", "0", "--lake", lake)[0] == DONE
+    assert json.loads(etl("retain", "--lake", lake, "--json")[1]) == {"retain_ms": 0}
+    for wrong in ("31d", "x", "-1h"):
+        assert etl("retain", "--lake", lake, "--", wrong)[0] == WRONG_USAGE
+
+
+def test_changes_since_a_batch_are_the_rows_of_later_ones(etl, nights):
+    _logs, lake, (first, second), _before = nights
+    batches = json.loads(etl("changes", "--lake", lake, "--json")[1])["batches"]
+    assert [batch["batch_id"] for batch in batches] == [first, second]
+    assert batches[0]["added"] == 3
+    found = json.loads(etl("changes", "--since", first, "--lake", lake, "--json")[1])["rollouts"]
+    assert {row["rollout_id"] for row in found} == {
+        row["rollout_id"] for row in rows(lake) if row["batch_id"] == second
+    }
+    assert json.loads(etl("changes", "--since", second, "--lake", lake, "--json")[1]) == {"rollouts": []}
+    assert etl("changes", "--since", "b_nothing", "--lake", lake)[0] == WRONG_USAGE
+
+
+def test_compacting_changes_files_and_no_row(etl, tmp_path):
+    logs, lake = tmp_path / "logs", tmp_path / "lake"
+    logs.mkdir()
+    for number in range(3):
+        (logs / f"{number}.jsonl").write_text(f"{_chat(number)}\n")
+        _night(lake, logs, number)
+    held = rows(lake)
+    assert json.loads(etl("compact", "--lake", lake, "--json")[1])["merged"] >= 3
+    assert rows(lake) == held
+    assert len(Lake.open(lake).live("rollouts")) == 1
+    assert json.loads(etl("compact", "--lake", lake, "--json")[1]) == {"merged": 0}
+
+
+@pytest.mark.parametrize("table", ["rollouts", "events", "rejects", "sources"])
+def test_a_lost_file_is_taken_out_and_its_rows_come_back(etl, nights, table):
+    logs, lake, _batches, _before = nights
+    held = _everything(lake)
+    lost = Lake.open(lake).live(table)[0]
+    path = lake / lost.path
+    path.unlink()
+    code, out, _err = etl("verify", "--lake", lake, "--json")
+    assert code == FAILED
+    assert [found["code"] for found in json.loads(out)["findings"]] == ["missing_file"]
+    code, out, _err = etl("verify", "--repair", "--lake", lake, "--json")
+    assert code == DONE
+    assert [found["repaired"] for found in json.loads(out)["findings"]] == [True]
+    assert not Lake.open(lake).verify()
+    _night(lake, logs, 3)
+    for name, mine in _everything(lake).items():
+        assert [_without_batch(row) for row in mine] == [_without_batch(row) for row in held[name]]
+
+
+def _without_batch(row):
+    return {key: value for key, value in row.items() if key not in ("batch_id", "ingested_at")}
