@@ -66,9 +66,12 @@ def test_leftovers_are_found_and_with_repair_removed(lake: Lake) -> None:
 
 def test_a_missing_file(lake: Lake) -> None:
     only_file(lake).unlink()
-    [finding] = lake.verify(repair=True)
+    [finding] = lake.verify()
     assert (finding.code, finding.repaired) == ("missing_file", False)
-    assert "restore the file from a backup" in finding.message
+    assert "restore it from a backup" in finding.message
+    [finding] = lake.verify(repair=True)
+    assert (finding.code, finding.repaired) == ("missing_file", True)
+    assert lake.verify() == []
 
 
 def test_a_damaged_file(lake: Lake) -> None:
