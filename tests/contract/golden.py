@@ -1,7 +1,7 @@
 """What a sample gives, as JSON that a person reads: the file's account, its rows and its rejects.
 
 Left out are nulls and false (a missing key is one of them) and what depends on machine, time or batch. Columns that
-hold JSON are shown as JSON. `python -m tests.golden` writes all of it anew; read the difference before committing it.
+hold JSON are shown as JSON. `python -m tests.golden NAME` writes those of an adapter anew; read the difference before committing it.
 """
 
 from __future__ import annotations
@@ -43,6 +43,14 @@ def write(sample: SampleLog) -> None:
     path = golden_path(sample)
     path.parent.mkdir(parents=True, exist_ok=True)
     path.write_text(text, encoding="utf-8")
+
+
+def write_some(names: list[str]) -> list[Path]:
+    """Write the goldens of the samples of these adapters; the files written."""
+    samples = [sample for sample in sample_logs() if sample.adapter.name in names]
+    for sample in samples:
+        write(sample)
+    return [golden_path(sample) for sample in samples]
 
 
 def write_all() -> list[Path]:
