@@ -115,24 +115,30 @@ class _Call:
     def fragments(self) -> Iterator[Fragment]:
         """The call itself; and bridges: empty fragments that hold together what is told apart by its key."""
         name = self._name()
-        path, states, chain = self._history()
+        history = self._memory.history(self._codec, self._asked.items)
+        path, states, chain = history.path, history.states, history.chain
         answers = [[said(message) for message in choice.messages] for choice in self._answer.choices]
         keys = [self._key(chain, name, messages) for messages in answers or [[]]]
         key, previous = keys[0], self._asked.previous or self._answer.previous
         kit, kits = self._memory.kit(key, self._asked.tools or self._exchange.tools)
-        payload = {
-            "call": name, "kit": kit, "kits": kits, "api": self._codec.name, "path": [message.name for message in path],
-            "states": states, "said": self._memory.new(key, path), "asked": chain.now(),
+        told: Body = {
+            "call": name, "kit": kit, "api": self._codec.name, "path": [message.name for message in path],
+            "states": states, "asked": chain.now(),
             "outs": [state_number(chain.after(messages)) for messages in answers],
             "answers": [_told(choice) for choice in self._answer.choices], **self._facts(previous),
         }  # fmt: skip
+        payload = {name: value for name, value in told.items() if value not in (None, [], {})}
+        # Names the record: a copy of it is the same call, a second log of the call is not.
+        payload["record"] = self._line() if self._exchange.line else _digest(_encode(payload))
+        if said_first := self._memory.new(key, path):
+            payload["said"] = said_first
+        if kits:
+            payload["kits"] = kits
         others_of = {*keys, *self._elsewhere(chain, path, answers)} - {key}
         link = self._link(name, bool(others_of))
         at = self._exchange.at if self._exchange.at is not None else self._answer.at
         record, *others = self._exchange.records
-        yield Fragment(
-            record, key, link, at, {name: value for name, value in payload.items() if value not in (None, [], {})}
-        )
+        yield Fragment(record, key, link, at, payload)
         bridge = {"bridge": name}
         for other in others:
             yield Fragment(other, key, link, at, {**bridge, "record": _digest(other.raw)})
@@ -144,7 +150,7 @@ class _Call:
     def _link(self, name: str, bridged: bool) -> str | None:
         """What holds events of different keys together: the line of the request, the id of the response, the call."""
         if self._exchange.line:
-            return f"line {self._digest()}"
+            return f"line {self._line()}"
         if self._answer.id and (self._codec.name == "openai_responses" or bridged):
             return f"{self._codec.name} {self._answer.id}"
         return f"{self._codec.name} {name}" if bridged else None
@@ -173,27 +179,9 @@ class _Call:
             return f"call:{_digest(_encode(exchange.unit))}"
         return f"call:{_digest(b' '.join(record.raw for record in exchange.records))}"
 
-    def _digest(self) -> str:
-        """Names the record (or the part of one) that it is: what tells a copy from a second log of the same call."""
-        unit = self._exchange.unit
-        return _digest(self._exchange.records[0].raw if unit is None else _encode(unit))
-
-    def _history(self) -> tuple[list[Said], list[tuple[int, int]], Chain]:
-        """The messages sent; the states that were passed (place in the path, hash), from the first answer to a user on,
-        before and after every turn of the assistant; and the chain at the end.
-        """
-        chain, path, states = Chain(), list[Said](), list[tuple[int, int]]()
-        speaking = False
-        for item in self._asked.items:
-            messages = self._memory.messages(self._codec, item)
-            speaks = any(message.role == "assistant" for message in messages)
-            if messages and speaks != speaking:
-                chain.pause(speaking, len(path), states)
-                speaking = speaks
-            chain.add(messages)
-            path += messages
-        chain.pause(speaking, len(path), states)
-        return path, states, chain
+    def _line(self) -> str:
+        """Names a request that is a record of its own."""
+        return _digest(self._exchange.records[0].raw)
 
     def _key(self, chain: Chain, name: str, answer: Sequence[Said]) -> str:
         if not self._exchange.captured or not (self._asked.items or self._asked.thread):
@@ -232,7 +220,7 @@ class _Call:
             "usage": _counted(usage), "response_id": answer.id, "previous": previous, "thread": self._asked.thread,
             "request": without_credentials(self._asked.rest), "response": rest, "log": _said_only(log),
             "flags": sorted(self.flags), "captured": exchange.captured,
-            "record": self._digest(), "line": self._exchange.line,
+            "line": self._exchange.line or None,
             "notes": sorted({note for record in exchange.records for note in record.notes}),
             "mended": [list(pair) for record in exchange.records for pair in record.mended],
         }  # fmt: skip

@@ -9,6 +9,7 @@ drop, are left out. The key of a conversation is the hash of its opening: all up
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from hashlib import blake2b
 from typing import Any, NamedTuple
@@ -21,12 +22,17 @@ from etl.decode import JsonError, decode
 
 _encode = msgspec.json.Encoder(order="deterministic").encode
 _as_logged = msgspec.json.Encoder().encode
+_WHOLE = re.compile(rb"(?<=[0-9])\.0(?=[,\]}])")
 _THOUGHT = "</think>"
 """Open models write their reasoning before this mark; clients cut it off."""
 _MEMO = 20_000
 """Messages remembered while a file is read."""
 _SHORT = 2_048
 """Bytes of a message that is remembered as it is; of a longer one its digest is."""
+_HELD, _HELD_EACH = 16_000_000, 4_000_000
+"""Bytes of the histories that are remembered, in all and of one."""
+_SIDES = 4
+"""Histories with the same opening that are remembered."""
 
 
 class Said(NamedTuple):
@@ -36,48 +42,6 @@ class Said(NamedTuple):
     form: Body
     atoms: bytes
     role: str
-
-
-class Memory:
-    """What the calls of one file have in common: messages already read, and which conversation has which of them."""
-
-    def __init__(self) -> None:
-        self._read: dict[bytes, list[Said]] = {}
-        self._sent: dict[str, set[int]] = {}
-
-    def messages(self, codec: Codec, item: Any) -> list[Said]:
-        """An item of a history, read by its codec, once."""
-        key = _as_logged(item)
-        if len(key) > _SHORT:
-            key = blake2b(key, digest_size=16).digest()
-        key = codec.name.encode() + key
-        found = self._read.get(key)
-        if found is None:
-            if len(self._read) >= _MEMO:
-                self._read.clear()
-            found = self._read[key] = [said(message) for message in codec.message(item)]
-        return found
-
-    def kit(self, key: str, tools: Any) -> tuple[int | None, dict[str, Any]]:
-        """Tool definitions by their digest, and themselves where this conversation has not been given them yet."""
-        if not tools:
-            return None, {}
-        name = state_number(blake2b(_encode(tools), digest_size=8))
-        sent = self._sent.setdefault(key, set())
-        if name in sent:
-            return name, {}
-        sent.add(name)
-        return name, {str(name): tools}
-
-    def new(self, key: str, messages: Sequence[Said]) -> dict[str, Body]:
-        """Those that this conversation has not been given yet."""
-        sent = self._sent.setdefault(key, set())
-        found = {}
-        for message in messages:
-            if message.name not in sent:
-                sent.add(message.name)
-                found[str(message.name)] = message.form
-        return found
 
 
 def said(message: Message) -> Said:
@@ -122,7 +86,7 @@ def is_object(arguments: Any) -> bool:
 
 
 def canonical(arguments: Any) -> bytes:
-    """Call arguments, however they are spelt, as the same bytes.
+    """Call arguments, however they are spelt, as the same bytes; JavaScript writes 2.0 as 2.
 
     >>> canonical('{"b": 1, "a": 2}') == canonical({"a": 2, "b": 1})
     True
@@ -132,7 +96,8 @@ def canonical(arguments: Any) -> bytes:
             arguments = decode(_utf8(arguments)).value
         except JsonError:
             return _utf8(arguments.strip())
-    return _encode(arguments if arguments is not None else {})
+    encoded = _encode(arguments if arguments is not None else {})
+    return _WHOLE.sub(b"", encoded) if b".0" in encoded else encoded
 
 
 class Chain:
@@ -142,6 +107,8 @@ class Chain:
         self._hasher = blake2b(digest_size=16)
         self.asked = False
         """Whether a user has spoken."""
+        self.size = 0
+        """Bytes that went into the hash."""
         self.opening: str | None = None
         self.before: blake2b | None = None
         """The conversation before the first answer to a user; its place in the path is `begun`."""
@@ -150,7 +117,14 @@ class Chain:
     def add(self, messages: Sequence[Said]) -> None:
         for message in messages:
             self._hasher.update(message.atoms)
+            self.size += len(message.atoms)
             self.asked = self.asked or message.role == "user"
+
+    def copy(self) -> Chain:
+        made = Chain()
+        made._hasher, made.asked, made.size, made.opening = self._hasher.copy(), self.asked, self.size, self.opening
+        made.before, made.begun = self.before, self.begun
+        return made
 
     def pause(self, spoken: bool, place: int, states: list[tuple[int, int]]) -> None:
         """Somebody else speaks now: a state, once the assistant has answered a user; `spoken` where it just did."""
@@ -177,3 +151,125 @@ class Chain:
         for message in messages:
             hasher.update(message.atoms)
         return hasher
+
+
+class History(NamedTuple):
+    """A history as far as it was read: the next call of the same conversation begins with it."""
+
+    items: list[Any]
+    said: list[list[Said]]
+    path: list[Said]
+    states: list[tuple[int, int]]
+    chain: Chain
+    speaking: bool
+
+
+class Memory:
+    """What the calls of one file have in common: messages already read, and which conversation has which of them."""
+
+    def __init__(self) -> None:
+        self._read: dict[bytes, list[Said]] = {}
+        self._sent: dict[str, set[int]] = {}
+        self._kits: list[tuple[Any, int]] = []
+        self._histories: dict[Any, list[History]] = {}
+        self._held = 0
+
+    def history(self, codec: Codec, items: list[Any]) -> History:
+        """The messages of a request, with the states that were passed; only what no earlier call sent is read anew."""
+        begin = (codec.name, _opening(items))
+        known, same = self._begun(begin, items)
+        if known is not None and same == len(known.items):
+            path, states, chain, speaking = known.path[:], known.states[:], known.chain.copy(), known.speaking
+            read, new = known.said[:], items[same:]
+        else:
+            path, states, chain, speaking, read, new = [], [], Chain(), False, [], items
+        for place, item in enumerate(new):
+            messages = known.said[place] if known is not None and new is items and place < same else None
+            if messages is None:
+                messages = self._messages(codec, item)
+            speaks = any(message.role == "assistant" for message in messages)
+            if messages and speaks != speaking:
+                chain.pause(speaking, len(path), states)
+                speaking = speaks
+            chain.add(messages)
+            path += messages
+            read.append(messages)
+        self._hold(begin, History(items, read, path[:], states[:], chain.copy(), speaking), known)
+        chain.pause(speaking, len(path), states)
+        return History(items, read, path, states, chain, speaking)
+
+    def _begun(self, begin: Any, items: list[Any]) -> tuple[History | None, int]:
+        """The history that most of the items are in, and how many."""
+        best: tuple[History | None, int] = (None, 0)
+        for known in reversed(self._histories.get(begin, ())):
+            same = 0
+            for one, other in zip(known.items, items, strict=False):
+                if one != other:
+                    break
+                same += 1
+            if same > best[1]:
+                best = known, same
+            if same == len(known.items):
+                break
+        return best
+
+    def _hold(self, begin: Any, made: History, known: History | None) -> None:
+        if made.chain.size > _HELD_EACH:
+            return
+        if self._held > _HELD:
+            self._histories.clear()
+            self._held = 0
+        held = self._histories.setdefault(begin, [])
+        if known is not None and known in held and len(known.items) <= len(made.items):
+            held.remove(known)
+            self._held -= known.chain.size
+        elif len(held) >= _SIDES:
+            self._held -= held.pop(0).chain.size
+        held.append(made)
+        self._held += made.chain.size
+
+    def _messages(self, codec: Codec, item: Any) -> list[Said]:
+        """An item of a history, read by its codec, once."""
+        key = _as_logged(item)
+        if len(key) > _SHORT:
+            key = blake2b(key, digest_size=16).digest()
+        key = codec.name.encode() + key
+        found = self._read.get(key)
+        if found is None:
+            if len(self._read) >= _MEMO:
+                self._read.clear()
+            found = self._read[key] = [said(message) for message in codec.message(item)]
+        return found
+
+    def kit(self, key: str, tools: Any) -> tuple[int | None, dict[str, Any]]:
+        """Tool definitions by their digest, and themselves where this conversation has not been given them yet."""
+        if not tools:
+            return None, {}
+        name = next((name for known, name in self._kits if known == tools), None)
+        if name is None:
+            name = state_number(blake2b(_encode(tools), digest_size=8))
+            self._kits = [*self._kits[-_SIDES:], (tools, name)]
+        sent = self._sent.setdefault(key, set())
+        if name in sent:
+            return name, {}
+        sent.add(name)
+        return name, {str(name): tools}
+
+    def new(self, key: str, messages: Sequence[Said]) -> dict[str, Body]:
+        """Those that this conversation has not been given yet."""
+        sent = self._sent.setdefault(key, set())
+        found = {}
+        for message in messages:
+            if message.name not in sent:
+                sent.add(message.name)
+                found[str(message.name)] = message.form
+        return found
+
+
+def _opening(items: list[Any]) -> Any:
+    """What tells most conversations apart at once: the first words that are no system text."""
+    for item in items:
+        if type(item) is dict and item.get("role") not in SYSTEM_ROLES:
+            content = item.get("content")
+            return content if type(content) is str else _as_logged(item)
+    return None

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import re
 from typing import Any
 from urllib.parse import unquote, urlsplit
@@ -73,11 +74,13 @@ def kind_of(url: str | None, request: Any, response: Any) -> str | None:
     >>> kind_of(None, {"contents": []}, {})
     'gemini'
     """
+    return _by_path(url) or _by_shape(obj(request), obj(response))
+
+
+@functools.lru_cache(4096)
+def _by_path(url: str | None) -> str | None:
     path = unquote(_parts(url)[1])
-    for pattern, name in _PATHS:
-        if path and pattern.search(path):
-            return name
-    return _by_shape(obj(request), obj(response))
+    return next((name for pattern, name in _PATHS if path and pattern.search(path)), None)
 
 
 def _parts(url: str | None) -> tuple[str, str]:
@@ -136,6 +139,7 @@ def _keyed(request: Body) -> bool:
     return False
 
 
+@functools.lru_cache(4096)
 def model_in(url: str | None) -> str | None:
     """The model that an address names (Bedrock, Gemini, Azure deployments).
 
@@ -156,6 +160,7 @@ _HOSTS = (
 )  # fmt: skip
 
 
+@functools.lru_cache(4096)
 def provider_at(url: str | None) -> str | None:
     """Who serves an address."""
     host = _parts(url)[0]

@@ -136,26 +136,28 @@ def piece(message: Message) -> Message:
     return kept(message, **{PIECE: True})
 
 
-_DEFAULTS = Message("")
-_CALL_DEFAULTS = ToolCall("")
+_FIELDS = tuple((name, getattr(Message(""), name)) for name in Message.__struct_fields__ if name != "role")
+_CALL_FIELDS = tuple((name, getattr(ToolCall(""), name)) for name in ToolCall.__struct_fields__ if name != "name")
 
 
 def packed(message: Message) -> Body:
     """A message as JSON says it: only what is not the default."""
-    made = {
-        name: value
-        for name in Message.__struct_fields__
-        if (value := getattr(message, name)) != getattr(_DEFAULTS, name) or name == "role"
-    }
+    made: Body = {"role": message.role}
+    for name, default in _FIELDS:
+        value = getattr(message, name)
+        if value is not default and value != default:
+            made[name] = value
     if message.calls:
-        made["calls"] = [
-            {
-                name: value
-                for name in ToolCall.__struct_fields__
-                if (value := getattr(call, name)) != getattr(_CALL_DEFAULTS, name) or name == "name"
-            }
-            for call in message.calls
-        ]
+        made["calls"] = [_packed_call(call) for call in message.calls]
+    return made
+
+
+def _packed_call(call: ToolCall) -> Body:
+    made: Body = {"name": call.name}
+    for name, default in _CALL_FIELDS:
+        value = getattr(call, name)
+        if value is not default and value != default:
+            made[name] = value
     return made
 
 

@@ -80,14 +80,21 @@ class Forest(msgspec.Struct, gc=False):
         end = bisect_right(nodes, call.order(), key=lambda node: node.call.order())
         return nodes[max(end - _NEAR, 0) : end]
 
-    def ids(self, call: Call, place: int) -> set[str]:
-        """Ids of the tool calls in the first messages that a call sent."""
-        return {name for number in call.path[:place] for name in call_ids(self.messages.get(number, {}))}
+    def ids(self, call: Call, place: int, start: int = 0) -> set[str]:
+        """Ids of the tool calls in messages that a call sent: the first ones, up to a place."""
+        return {name for number in call.path[start:place] for name in call_ids(self.messages.get(number, {}))}
 
     def alike(self, nodes: list[Node], call: Call, place: int) -> tuple[list[Node], bool]:
         """Of places where the same was said, those whose tool calls have the ids that a call's history has, where there
         are such; and whether there are. An id that its client put a prefix on is the same.
         """
+        if len(nodes) == 1 and nodes[0].kind == ANSWER:
+            # Nearly always: a request that repeats an earlier one to the letter, and its answer.
+            (node,) = nodes
+            before = node.call.path
+            given = {name for form in node.call.answers[node.choice]["messages"] for name in call_ids(form)}
+            if call.path[: len(before)] == before and given <= self.ids(call, place, len(before)):
+                return nodes, True
         sent = self.ids(call, place)
         ranked: dict[int, list[Node]] = {}
         for node in nodes:

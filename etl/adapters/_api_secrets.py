@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import re
 from typing import Any
 from urllib.parse import parse_qsl, quote, urlsplit, urlunsplit
@@ -14,6 +15,7 @@ _NAMES = re.compile(
 _PARAMETERS = re.compile(r"(?i)^(api[-_]?)?key$|token|secret|sig(nature)?$|credential|password|auth")
 
 
+@functools.lru_cache(4096)
 def is_credential(name: str) -> bool:
     """Whether a header, a parameter or a setting of this name holds a credential.
 
@@ -28,6 +30,7 @@ def without_credentials(settings: dict[str, Any]) -> dict[str, Any]:
     return {key: REMOVED if value and is_credential(key) else value for key, value in settings.items()}
 
 
+@functools.lru_cache(4096)
 def clean_url(url: str) -> str:
     """The address without user, password and credentials among its parameters.
 
