@@ -1,7 +1,8 @@
 """What a sample gives, as JSON that a person reads: the file's account, its rows and its rejects.
 
 Left out are nulls and false (a missing key is one of them) and what depends on machine, time or batch. Columns that
-hold JSON are shown as JSON. `python -m tests.golden NAME` writes those of an adapter anew; read the difference before committing it.
+hold JSON are shown as JSON. `python -m tests.golden NAME` writes those of an adapter anew; read the
+difference before committing it.
 """
 
 from __future__ import annotations
