@@ -67,8 +67,8 @@ def ingest(
     is wrong with a file or a record is in the report and in the lake.
     """
     files = discover([paths] if isinstance(paths, (str, Path)) else paths, exclude)
-    settings = _settings(lake, now, source, format, redact, limits, dry_run, strict)
-    with _run(settings) as (opened, report):
+    settings = run_settings(lake, now, source, format, redact, limits, dry_run, strict)
+    with running(settings) as (opened, report):
         known = _known(opened, source)
         found = changes(files, known, source, format, reparse)
         kinds = {change.file.uri: change.kind for change in found}
@@ -95,17 +95,18 @@ def replay(
 
     What can be used now becomes rows and leaves `rejects`; the rest stays. `source` and `reason` choose among them.
     """
-    settings = _settings(lake, now, None, None, redact, limits, False, False)
-    with _run(settings) as (opened, report):
+    settings = run_settings(lake, now, None, None, redact, limits, False, False)
+    with running(settings) as (opened, report):
         read = read_rejects(opened, settings, source, reason, _counting(progress, []))
         _finish(opened, settings, report, read, [], {})
     return report
 
 
-def _settings(
+def run_settings(
     lake: str | Path, now: datetime | None, source: str | None, format: str | None, redact: str, limits: Limits,
     dry_run: bool, strict: bool,
 ) -> Settings:  # fmt: skip
+    """The settings of a run, with a batch id of its own; UsageError where `now` is no time."""
     at = micros_now() if now is None else instant(now).micros
     if at is None:
         raise UsageError(f"`now` is no usable time: {now}")
@@ -114,7 +115,7 @@ def _settings(
 
 
 @contextlib.contextmanager
-def _run(settings: Settings) -> Iterator[tuple[Lake, Report]]:
+def running(settings: Settings) -> Iterator[tuple[Lake, Report]]:
     """The lake with an open batch, and the report to fill."""
     started = time.monotonic()
     report = Report(settings.batch_id, dry_run=settings.dry_run)

@@ -9,8 +9,8 @@
 --
 -- Stored columns are explained in rollout.v1.md. Views: rollouts (with system_prompt and steps[].result), rollouts_stored
 -- (as in the files), messages, steps, events, rejects, sources, pass_rates, groups, duplicates, tool_rates, failures,
--- usage_daily; table: lake_tables (what is being read). Macros: wilson_low(k, n), wilson_high(k, n), pass_at(n, c, k), pass_hat(n, c, k),
--- FROM pass_at(k), FROM pass_hat(k), FROM pass_rates_at(threshold), bootstrap_low(list), bootstrap_high(list),
+-- usage_daily, coverage, gaps; table: lake_tables (what is being read). Macros: wilson_low(k, n), wilson_high(k, n),
+-- pass_at(n, c, k), pass_hat(n, c, k), FROM gaps_at(support), FROM pass_at(k), FROM pass_hat(k), FROM pass_rates_at(threshold), bootstrap_low(list), bootstrap_high(list),
 -- FROM transcript(rollout_id). cookbook.md has twenty questions with their SQL.
 -- `at` is a word of DuckDB's own grammar: write "at", or m.at after FROM messages m.
 
@@ -228,6 +228,130 @@ SELECT
     list_transform(tool_calls, lambda c: c.function.name || '(' || c.function.arguments || ')') AS calls,
     coalesce(tool_call_id, name) AS answers
 FROM messages WHERE rollout_id = wanted ORDER BY message_index;
+
+-- ---------------------------------------------------------------------------------------------------------------------
+-- Coverage. The unit is the step of the agent: which tool, which condition (null = unclassified), which position (first,
+-- after_failure: the call before it failed, repeat: the same tool was called before). Support counts distinct tasks; a row
+-- without one is a task of its own. What a labeller or the simulator intended are axes of their own, `scenario.…`.
+
+CREATE OR REPLACE TEMP VIEW etl_positions AS
+SELECT
+    task, origin, tool, condition, arguments,
+    CASE
+        WHEN lag(failed, 1, false) OVER (PARTITION BY rollout_id ORDER BY step_index) THEN 'after_failure'
+        WHEN row_number() OVER (PARTITION BY rollout_id, tool ORDER BY step_index) > 1 THEN 'repeat'
+        ELSE 'first'
+    END AS position
+FROM (
+    SELECT
+        rollout_id, task, origin, step_index, s.tool, s.condition, s.arguments,
+        s.status IN ('error', 'missing') OR coalesce(s.condition <> 'success', false) AS failed
+    FROM (
+        SELECT rollout_id, coalesce(task_id, rollout_id) AS task, origin, step_index, steps[step_index + 1] AS s
+        FROM (
+            SELECT rollout_id, task_id, origin, steps, unnest(range(len(steps)))::INTEGER AS step_index FROM rollouts_stored
+        )
+    )
+    WHERE s.actor = 'agent'
+);
+
+-- One row per pair of values and origin: in how many tasks it was seen, and how often.
+CREATE OR REPLACE TEMP VIEW coverage AS
+SELECT axis_1, value_1, axis_2, value_2, origin, count(DISTINCT task) AS support, count(*) AS times
+FROM (
+    SELECT task, origin, 'tool' AS axis_1, tool AS value_1, 'condition' AS axis_2, condition AS value_2 FROM etl_positions
+    UNION ALL
+    SELECT task, origin, 'tool', tool, 'position', position FROM etl_positions
+    UNION ALL
+    SELECT task, origin, 'condition', condition, 'position', position FROM etl_positions
+    UNION ALL
+    SELECT task, origin, a.axis, a.value, b.axis, b.value
+    FROM (
+        SELECT task, origin, intended, unnest(intended) AS a
+        FROM (
+            SELECT
+                coalesce(task_id, rollout_id) AS task, origin,
+                [
+                    struct_pack(place := 1, axis := 'scenario.tool', value := scenario.tool),
+                    struct_pack(place := 2, axis := 'scenario.tool_condition', value := scenario.tool_condition),
+                    struct_pack(place := 3, axis := 'scenario.world_state', value := scenario.world_state),
+                    struct_pack(place := 4, axis := 'scenario.stance', value := scenario.stance),
+                    struct_pack(place := 5, axis := 'scenario.history', value := scenario.history),
+                    struct_pack(place := 6, axis := 'scenario.rule', value := scenario.rule),
+                    struct_pack(place := 7, axis := 'scenario.length', value := scenario.length)
+                ] AS intended
+            FROM rollouts_stored WHERE scenario IS NOT NULL
+        )
+    ), unnest(intended) AS other(b)
+    WHERE a.place < b.place
+)
+WHERE value_1 IS NOT NULL AND value_2 IS NOT NULL
+GROUP BY ALL;
+
+-- What traffic shows too rarely: pairs over the axes that traffic can show, seen there in fewer tasks than the minimum.
+-- Simulation never counts as traffic: `simulated` stands apart, `missing` is what neither of them has. Wanted are, of every
+-- tool that traffic calls or offers: success; every other condition that some tool was seen in, unless the tool cannot meet
+-- it or nothing is known of the conditions of its calls (null is unobserved, never a gap); every position. Ranked by
+-- shortfall times the tool's smoothed share of the calls.
+CREATE OR REPLACE TEMP MACRO gaps_at(min_support) AS TABLE
+WITH called AS (
+    SELECT
+        tool, count(*) AS calls, count(condition) AS classified, bool_or(arguments <> '{}') AS takes_arguments,
+        list(DISTINCT condition) AS seen, count(DISTINCT task) FILTER (condition IS NULL) AS unclassified
+    FROM etl_positions WHERE origin = 'traffic' GROUP BY tool
+), offered AS (
+    SELECT DISTINCT unnest(json_extract_string(tools, '$[*].function.name')) AS tool
+    FROM (SELECT DISTINCT tools FROM rollouts_stored WHERE origin = 'traffic' AND tools IS NOT NULL)
+), tools AS (
+    SELECT
+        tool, coalesce(calls, 0) AS calls, coalesce(classified, 0) AS classified, coalesce(takes_arguments, true) AS takes_arguments,
+        coalesce(seen, []) AS seen, coalesce(unclassified, 0) AS unclassified,
+        (coalesce(calls, 0) + 1) / sum(coalesce(calls, 0) + 1) OVER () AS share,
+        regexp_matches(
+            lower(tool),
+            '(^|[_.]|__)(cancel|refund|return|exchange|close|approve|reject|confirm|ship|complete|resolve|archive|create|book|add|delete|remove)'
+        ) AS acts
+    FROM called FULL JOIN offered USING (tool) WHERE tool IS NOT NULL AND tool <> ''
+), conditions AS (
+    SELECT DISTINCT condition FROM etl_positions WHERE origin = 'traffic' AND condition IS NOT NULL
+    UNION SELECT 'success'
+), positions AS (
+    SELECT unnest(['first', 'after_failure', 'repeat']) AS position
+), wanted AS (
+    SELECT 'tool' AS axis_1, tool AS value_1, 'condition' AS axis_2, condition AS value_2, share, unclassified
+    FROM tools, conditions
+    WHERE condition = 'success' OR list_contains(seen, condition) OR (
+        (calls = 0 OR classified > 0)
+        AND CASE
+            WHEN condition IN ('not_found', 'invalid_arguments') THEN takes_arguments
+            WHEN condition = 'already_done' THEN acts
+            WHEN condition = 'stale_result' THEN NOT acts
+            ELSE true
+        END
+    )
+    UNION ALL
+    SELECT 'tool', tool, 'position', position, share, 0 FROM tools, positions
+    UNION ALL
+    SELECT 'condition', condition, 'position', position, 1 / (SELECT count(*) FROM tools), 0
+    FROM conditions, positions WHERE (SELECT count(*) FROM tools) > 0
+), supported AS (
+    SELECT
+        axis_1, value_1, axis_2, value_2,
+        sum(support) FILTER (origin = 'traffic')::BIGINT AS support, sum(support) FILTER (origin = 'simulation')::BIGINT AS simulated
+    FROM coverage GROUP BY ALL
+), short AS (
+    SELECT
+        wanted.axis_1, wanted.value_1, wanted.axis_2, wanted.value_2, coalesce(support, 0) AS support,
+        coalesce(simulated, 0) AS simulated, share, unclassified
+    FROM wanted LEFT JOIN supported USING (axis_1, value_1, axis_2, value_2)
+    WHERE coalesce(support, 0) < min_support
+)
+SELECT
+    row_number() OVER (ORDER BY (min_support - support) * share DESC, axis_1, value_1, axis_2, value_2) AS rank,
+    axis_1, value_1, axis_2, value_2, support, simulated, (min_support - support)::BIGINT AS shortfall,
+    greatest(min_support - support - simulated, 0)::BIGINT AS missing, share, unclassified
+FROM short ORDER BY rank;
+CREATE OR REPLACE TEMP VIEW gaps AS FROM gaps_at(5);
 
 -- ---------------------------------------------------------------------------------------------------------------------
 -- Which files are live: the adds of the newest checkpoint, and the adds and removes of the commits after it.

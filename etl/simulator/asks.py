@@ -129,7 +129,7 @@ def written(
         return _plain(typos(text, rng, 0.06))
     opener = _opener(register, rng, who)
     closer = _closer(register, rng, who)
-    text = " ".join([part for part in (opener, *body, closer) if part])
+    text = " ".join([part for part in (opener, *body, closer) if part]).replace("\n ", "\n").replace(" \n", "\n")
     return _plain(typos(text, rng, 0.03 if register == "sloppy" else 0.0))
 
 
@@ -140,18 +140,18 @@ def _sentence(core: str, rng: Random, *, ends: bool) -> str:
 
 def _opener(register: str, rng: Random, who: Person) -> str:
     if register == "formal":
-        return pick(rng, phrases.FORMAL_OPENERS)
+        return pick(rng, phrases.FORMAL_OPENERS) + "\n\n"
     if rng.random() < 0.3:
         return ""
     hello = pick(rng, who.country.hello) if rng.random() < 0.4 else pick(rng, phrases.OPENERS)
     named = rng.random() < 0.25
-    ending = pick(rng, (",", "!", " -", "."))
+    ending = pick(rng, (".", "!", " -", "."))
     return f"{held(hello)}, {held(who.name)} here." if named else f"{held(hello)}{ending}"
 
 
 def _closer(register: str, rng: Random, who: Person) -> str:
     if register == "formal":
-        return f"{pick(rng, phrases.FORMAL_CLOSERS)} {held(who.name)}"
+        return f"\n\n{pick(rng, phrases.FORMAL_CLOSERS)}\n{held(who.name)}"
     if rng.random() < 0.45:
         return ""
     return held(pick(rng, who.country.bye)) if rng.random() < 0.4 else pick(rng, phrases.CLOSERS)

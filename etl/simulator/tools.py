@@ -37,6 +37,10 @@ class Tool:
             raise TypeError(f"the tool {self.name} is a definition without a function")
         return self.function(*args, **kwargs)
 
+    def __reduce__(self) -> tuple[Any, ...]:
+        """To other processes goes what the tool is, without its function."""
+        return Tool, (self.name, self.description, self.parameters, self.returns)
+
     def definition(self) -> dict[str, Any]:
         """OpenAI function form."""
         function = {"name": self.name, "description": self.description, "parameters": self.parameters}

@@ -178,6 +178,9 @@ class World:
     ) -> Any:  # fmt: skip
         """What the service shows: the declared shape filled with the record, else the record itself."""
         values = self.domain.results.get(name)
+        if values is not None and (self.domain.tools[name].returns or {}).get("type") == "string":
+            shown = computed(meaning, arguments, self._own(arguments), self.who) if record is None else record
+            return as_text(shown)
         if values is not None:
             try:
                 drawn = values.draw(self._own(arguments), self.who, full=True)
@@ -232,6 +235,15 @@ def _kept(arguments: Mapping[str, Any], parameters: Mapping[str, Any]) -> dict[s
         if closed or not isinstance(value, str) or words_of(key)[-1] not in _FREE:
             kept[key] = value
     return kept
+
+
+def as_text(shown: Any) -> str:
+    """What a tool prints that answers in plain text."""
+    if not isinstance(shown, Mapping):
+        return str(shown)
+    if "content" in shown:
+        return str(shown["content"])
+    return "\n".join(f"{' '.join(words_of(key))}: {value}" for key, value in shown.items())
 
 
 _OUTPUTS = {
