@@ -23,6 +23,8 @@ from etl.shipped import schema_text
 if TYPE_CHECKING:
     import polars as pl
 
+    from etl.schema import Rollout
+
 LakePath: TypeAlias = "str | os.PathLike[str]"
 
 _FETCH = 2048
@@ -123,6 +125,21 @@ def find_rollout(connection: duckdb.DuckDBPyConnection, rollout_id: str) -> dict
     answer = connection.execute(query, list(found[0]))
     names = [str(column[0]) for column in answer.description or ()]
     return dict(zip(names, answer.fetchall()[0], strict=True))
+
+
+def find(lake: LakePath, rollout_id: str) -> Rollout:
+    """One row of a lake as an object, which a notebook shows as a conversation.
+
+    The id may be cut short as long as it is the only one that begins so; UsageError where none or several do.
+    """
+    from etl.schema import Rollout
+
+    connection = connect(lake)
+    row = find_rollout(connection, rollout_id)
+    del row["system_prompt"]
+    for step in row["steps"]:
+        del step["result"]  # it stands in the message that `result_index` names
+    return Rollout.model_validate(row)
 
 
 class Relative(NamedTuple):

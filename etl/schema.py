@@ -316,6 +316,12 @@ class Rollout(Record):
     day: PartitionKey
     """UTC day the conversation started, YYYY-MM-DD or `unknown` (partition key)."""
 
+    def _repr_html_(self) -> str:
+        """The conversation as a notebook shows it, log text escaped."""
+        from etl.pages.conversation import fragment  # templates are loaded by who shows a row
+
+        return fragment(self.model_dump())
+
 
 class Reject(Record):
     """One row per record that could not be used; nothing is dropped in silence."""

@@ -48,8 +48,16 @@ def _environment() -> Environment:
         "when": when,
         "cell": text,
     }
-    environment.globals["style"] = Markup(asset("style.css"))
+    style = asset("style.css")
+    environment.globals["style"] = Markup(style)
+    environment.globals["scoped_style"] = Markup(_scoped(style))
     return environment
+
+
+def _scoped(style: str) -> str:
+    """The style sheet for one element of a page of others (a notebook)."""
+    inside = style.replace(":root", ":scope").replace("body {", ":scope {")
+    return f"@scope (.etl-rollout) {{\n{inside}}}"
 
 
 def _finalize(value: Any) -> Any:

@@ -8,6 +8,7 @@ from typing import Any, NamedTuple
 import msgspec
 
 from etl.flags import FLAGS
+from etl.pages import render
 from etl.query import Kin
 from etl.show import facts, pretty
 
@@ -76,6 +77,11 @@ def page(row: Mapping[str, Any], kin: Kin | None = None, *, first: int = 0, most
     turns = list(_turns(row))
     flags = [(flag, FLAGS.get(flag, "")) for flag in row["flags"]]
     return Page(row, list(facts(row)), flags, turns[first : first + most], first, len(turns), kin or Kin())
+
+
+def fragment(row: Mapping[str, Any]) -> str:
+    """The row as a piece of HTML with a style of its own, for a notebook."""
+    return render("rollout_fragment.html", page=page(row, most=100))
 
 
 def passage(text: str) -> Passage:

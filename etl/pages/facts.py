@@ -30,8 +30,8 @@ def totals(connection: duckdb.DuckDBPyConnection) -> dict[str, Any]:
         SELECT count(*) AS rollouts, count(DISTINCT source) AS sources, count(DISTINCT model) AS models,
             coalesce(sum(n_steps), 0)::BIGINT AS tool_calls, count(reward) AS scored,
             min(nullif(day, 'unknown')) AS first_day, max(nullif(day, 'unknown')) AS last_day,
-            count_if(day = 'unknown') AS undated,
-            count_if(origin = 'simulation') AS simulated,
+            count(*) FILTER (day = 'unknown') AS undated,
+            count(*) FILTER (origin = 'simulation') AS simulated,
             (SELECT count(*) FROM rejects) AS rejected, (SELECT count(*) FROM sources) AS files
         FROM rollouts_stored
         """,

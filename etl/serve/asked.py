@@ -12,9 +12,13 @@ import subprocess
 import sys
 from typing import NamedTuple
 
+import duckdb
 import msgspec
 
 from etl.errors import EtlError, UsageError
+from etl.query import execute
+from etl.serve.locked import connect_locked, only_select
+from etl.values import cell
 
 SECONDS = 10.0
 """How long a question may take."""
@@ -32,7 +36,6 @@ class Question(msgspec.Struct):
 
     lake: str
     sql: str
-    rows: int = ROWS
 
 
 class Table(msgspec.Struct):
@@ -73,18 +76,21 @@ def ask(lake: str, sql: str, *, seconds: float = SECONDS) -> Answered:
 
 
 def answer(question: Question) -> Table:
-    """Run it; the error in one line where it fails."""
-    from etl.query import execute
-    from etl.serve.locked import connect_locked, only_select
-    from etl.values import cell
-
+    """The answer over a lake that is opened for it; the error in one line where it fails."""
     try:
-        connection = connect_locked(question.lake, memory_limit=MEMORY)
-        only_select(connection, question.sql)
-        found = execute(connection, question.sql)
+        return answer_on(connect_locked(question.lake, memory_limit=MEMORY), question.sql)
+    except EtlError as error:
+        return Table(error=str(error))
+
+
+def answer_on(connection: duckdb.DuckDBPyConnection, sql: str) -> Table:
+    """The answer of a locked connection; the error in one line where it fails."""
+    try:
+        only_select(connection, sql)
+        found = execute(connection, sql)
         rows: list[list[str | None]] = []
         for row in found.rows:
-            if len(rows) == question.rows:
+            if len(rows) == ROWS:
                 return Table(found.names, found.types, rows, more=True)
             rows.append([None if value is None else _cut(cell(value)) for value in row])
     except EtlError as error:

@@ -1,0 +1,147 @@
+"""SQL of a page reads the live files of the lake, and there is nothing else it can do."""
+
+from __future__ import annotations
+
+import time
+from pathlib import Path
+
+import duckdb
+import pytest
+
+from etl.errors import UsageError
+from etl.serve.asked import answer_on, ask
+from etl.serve.locked import connect_locked, only_select, time_limit
+from tests.query.support import add_files, make_lake, refund
+
+
+@pytest.fixture(scope="module")
+def lake(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("locked")
+    (folder / "secret.csv").write_text("a,b\n1,2\n")
+    add_files(make_lake(folder / "lake", [refund()]), "/logs/a.jsonl")
+    return folder / "lake"
+
+
+READS = [
+    "SELECT count(*) FROM rollouts",
+    "FROM messages LIMIT 3",
+    "WITH failed AS (FROM failures) SELECT tool FROM failed",
+    "DESCRIBE rollouts",
+    "SUMMARIZE steps",
+    "SHOW TABLES",
+    "SELECT * FROM pass_at(1)",
+    "FROM transcript('r_refund')",
+    "FROM tool_rates; -- a comment",
+]
+
+
+def test_what_reads_is_run(lake: Path) -> None:
+    connection = connect_locked(lake)
+    for sql in READS:
+        table = answer_on(connection, sql)
+        assert table.error is None, sql
+
+
+ATTACKS = [
+    "SELECT * FROM read_text('/etc/passwd')",
+    "SELECT * FROM read_blob('/proc/self/environ')",
+    "FROM '/etc/passwd'",
+    "SELECT * FROM read_csv('{folder}/secret.csv')",
+    "FROM '{folder}/secret.csv'",
+    "SELECT * FROM read_text('{lake}/README.md')",
+    "SELECT * FROM read_text('{lake}/../secret.csv')",
+    "SELECT * FROM glob('/*')",
+    "SELECT * FROM sniff_csv('/etc/passwd')",
+    "SELECT * FROM read_parquet('https://example.org/x.parquet')",
+    "SELECT * FROM read_json('s3://bucket/x.json')",
+    "SELECT * FROM duckdb_secrets()",
+    "SELECT getenv('HOME')",
+    "SELECT * FROM query('COPY (SELECT 1) TO ''{folder}/out''')",
+    "COPY (SELECT 1) TO '{folder}/out'",
+    "COPY (SELECT 1) TO '{live}'",
+    "EXPLAIN ANALYZE COPY (SELECT 1) TO '{folder}/out'",
+    "EXPORT DATABASE '{folder}/out'",
+    "ATTACH '{folder}/out.db'",
+    "INSTALL httpfs",
+    "LOAD httpfs",
+    "SET enable_external_access = true",
+    "RESET allowed_paths",
+    "PRAGMA profiling_output = '{folder}/out'",
+    "CALL enable_logging(storage_path = '{folder}/out')",
+    "CREATE TABLE t AS SELECT 1",
+    "DROP VIEW rollouts",
+    "SELECT 1; SELECT 2",
+    "SELECT 1; DROP VIEW rollouts",
+    "SELEC 1",
+    "",
+]
+
+
+def every_file(folder: Path) -> dict[Path, bytes]:
+    """What a folder holds."""
+    return {path: path.read_bytes() for path in sorted(folder.rglob("*")) if path.is_file()}
+
+
+def test_nothing_else_is(lake: Path) -> None:
+    folder = lake.parent
+    (live,) = lake.glob("rollouts/source=*/day=*/*.parquet")
+    before = every_file(folder)
+    connection = connect_locked(lake)
+    for sql in ATTACKS:
+        table = answer_on(connection, sql.format(folder=folder, lake=lake, live=live))
+        assert table.error is not None, sql
+        assert "\n" not in table.error
+        assert table.rows == []
+    assert every_file(folder) == before
+
+
+def test_the_database_itself_refuses_to_write_and_to_look_elsewhere(lake: Path) -> None:
+    """Also where a statement came past `only_select`."""
+    connection = connect_locked(lake)
+    (live,) = lake.glob("rollouts/source=*/day=*/*.parquet")
+    before = every_file(lake.parent)
+    for sql in filter(None, ATTACKS):
+        try:
+            connection.execute(sql.format(folder=lake.parent, lake=lake, live=live)).fetchall()
+        except duckdb.Error:
+            continue
+        assert sql.startswith(("CREATE TABLE t", "DROP VIEW", "SELECT 1;")), "what stays in memory harms nobody"
+    assert every_file(lake.parent) == before
+
+
+def test_only_one_statement_that_reads_passes() -> None:
+    connection = duckdb.connect()
+    only_select(connection, "FROM range(3)")
+    for sql in ("SELECT 1; SELECT 2", "SET threads = 1", "EXPLAIN SELECT 1", "", "BEGIN"):
+        with pytest.raises(UsageError):
+            only_select(connection, sql)
+
+
+def test_a_query_of_a_page_is_interrupted() -> None:
+    connection = duckdb.connect()
+    began = time.monotonic()
+    with pytest.raises(duckdb.InterruptException), time_limit(connection, 0.3):
+        connection.execute("SELECT count(*) FROM range(10_000_000_000) AS a(i) WHERE hash(i) = 1").fetchall()
+    assert time.monotonic() - began < 10
+
+
+def test_a_question_is_ended_when_its_time_is_over(lake: Path) -> None:
+    began = time.monotonic()
+    with pytest.raises(UsageError, match="no answer within"):
+        ask(str(lake), "SELECT count(*) FROM range(100_000_000_000) AS a(i) WHERE hash(i) = 1", seconds=2)
+    assert time.monotonic() - began < 10
+
+
+def test_an_answer_is_cut_and_says_so(lake: Path) -> None:
+    found = ask(str(lake), "SELECT range AS n, NULL AS nothing, repeat('x', 3000) AS long FROM range(501)").table
+    assert (len(found.rows), found.more) == (500, True)
+    assert found.rows[0][:2] == ["0", None]
+    assert str(found.rows[0][2]).endswith("… 1,000 more characters")
+    with pytest.raises(UsageError, match="longer than"):
+        ask(str(lake), "SELECT 1 -- " + "x" * 20_000)
+
+
+@pytest.mark.slow
+def test_a_question_that_wants_too_much_memory_is_refused(lake: Path) -> None:
+    with pytest.raises(UsageError, match=r"(?i)memory|no answer within"):
+        ask(str(lake), "SELECT list(repeat('x', 1000) || range) FROM range(50_000_000)")
