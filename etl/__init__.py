@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from etl.exports.run import export
     from etl.lake import Lake
     from etl.pipeline import ingest
-    from etl.query import connect, scan
+    from etl.query import connect, find, scan
     from etl.report import Report
     from etl.schema import Reject, Rollout, SourceFile
 
@@ -35,6 +35,7 @@ __all__ = [
     "connect",
     "detect",
     "export",
+    "find",
     "ingest",
     "scan",
 ]
@@ -50,6 +51,7 @@ _HOMES = {
     "connect": "etl.query",
     "detect": "etl.detection",
     "export": "etl.exports.run",
+    "find": "etl.query",
     "ingest": "etl.pipeline",
     "scan": "etl.query",
 }
