@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from etl.adapter import Adapter
+    from etl.covered import coverage
     from etl.detection import detect
     from etl.errors import EtlError
     from etl.exports.run import export
@@ -23,6 +24,9 @@ if TYPE_CHECKING:
     from etl.query import connect, find, scan
     from etl.report import Report
     from etl.schema import Reject, Rollout, SourceFile
+    from etl.simulator.agent import seeded_agent
+    from etl.simulator.simulate import simulate
+    from etl.simulator.tools import tool
 
 __all__ = [
     "Adapter",
@@ -33,11 +37,15 @@ __all__ = [
     "Rollout",
     "SourceFile",
     "connect",
+    "coverage",
     "detect",
     "export",
     "find",
     "ingest",
     "scan",
+    "seeded_agent",
+    "simulate",
+    "tool",
 ]
 
 _HOMES = {
@@ -49,11 +57,15 @@ _HOMES = {
     "Rollout": "etl.schema",
     "SourceFile": "etl.schema",
     "connect": "etl.query",
+    "coverage": "etl.covered",
     "detect": "etl.detection",
-    "export": "etl.exports.run",
     "find": "etl.query",
+    "export": "etl.exports.run",
     "ingest": "etl.pipeline",
     "scan": "etl.query",
+    "seeded_agent": "etl.simulator.agent",
+    "simulate": "etl.simulator.simulate",
+    "tool": "etl.simulator.tools",
 }
 
 

@@ -102,16 +102,6 @@ class Verdict(msgspec.Struct, gc=False):
     reason: str | None = None
 
 
-class Simulated(msgspec.Struct, gc=False):
-    """What only a simulated row has; see the columns of these names. Adapters leave it out."""
-
-    scenario: tuple[str | None, ...]
-    """In the order of `schema.Scenario`."""
-    faults: list[Any]
-    seed: int
-    seeded: list[str] | None
-
-
 class Identity(msgspec.Struct, frozen=True, gc=False):
     """What a `rollout_id` is made of, source aside. The branch of a main thread is empty."""
 
@@ -178,7 +168,6 @@ class Conversation(msgspec.Struct, gc=False):
     seeded: list[str] | None = None
     """Simulation: the mistakes planted on purpose; [] for a row that behaves, None where that is not known."""
     extra: dict[str, Any] | None = None
-    simulated: Simulated | None = None
     n_records: int | None = None
     """Where it is more than `len(records)` (ignored ones count too)."""
 

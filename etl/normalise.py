@@ -96,7 +96,7 @@ def _row(
     flags: set[str],
     mended: list[tuple[str, str]],
 ) -> Row:
-    fitting, messages, simulated = transcript.fitting, conversation.messages, conversation.simulated
+    fitting, messages = transcript.fitting, conversation.messages
     identity = identity_of(conversation, file.occurrences)
     steps = [_step(step) for step in transcript.pairing.steps]
     if transcript.pairing.close():

@@ -18,6 +18,7 @@ from typing import NoReturn
 import click
 from click.exceptions import NoArgsIsHelpError
 
+from etl.cli.coverage import coverage
 from etl.cli.demo import demo
 from etl.cli.exits import CLOSED_PIPE, FAILED, INTERRUPTED, WRONG_USAGE
 from etl.cli.export import export
@@ -27,6 +28,7 @@ from etl.cli.label import label
 from etl.cli.operations import rejects, sources, verify
 from etl.cli.pages import report, serve
 from etl.cli.query import shell, show, sql
+from etl.cli.simulate import simulate
 from etl.cli.upkeep import changes, compact, retain, undo
 from etl.errors import EtlError, UsageError
 from etl.harmless import harmless_line
@@ -85,6 +87,8 @@ def cli() -> None:
 
 for _command in (
     ingest,
+    simulate,
+    coverage,
     sql,
     shell,
     show,

@@ -126,7 +126,11 @@ class _Attempt:
             self.play.say(replies.asks_which(ids, goals[0].meaning, rng))
             self.play.user(said(rng, phrases.SETTLES, id=goals[0].record_id))
         plain = [goal for goal in goals if not goal.meaning.writes]
-        if len(plain) == len(goals) > 1 and self.mistake not in ("wrong_argument", "needless_call") and rng.random() < 0.7:
+        if (
+            len(plain) == len(goals) > 1
+            and self.mistake not in ("wrong_argument", "needless_call")
+            and rng.random() < 0.7
+        ):
             return self._at_once(goals)
         return [self._goal(goal) for goal in goals]
 
@@ -210,9 +214,13 @@ class _Attempt:
         situation, rng, meaning = self.situation, self.rng, goal.meaning
         arguments = {**goal.arguments, str(meaning.id_name): situation.wrong_id}
         if situation.domain.tools[goal.tool].validator.is_valid(arguments):
-            outcome = self._tried(goal._replace(arguments=arguments, record_id=situation.wrong_id), self._once(goal.tool, arguments))
+            outcome = self._tried(
+                goal._replace(arguments=arguments, record_id=situation.wrong_id), self._once(goal.tool, arguments)
+            )
             assert outcome.result is not None
-            self.play.say(replies.failure_reply(outcome.result.said.condition, meaning, situation.wrong_id, rng, outcome.tries))
+            self.play.say(
+                replies.failure_reply(outcome.result.said.condition, meaning, situation.wrong_id, rng, outcome.tries)
+            )
         else:
             self.play.say(replies.asks_id(meaning, rng))
         self.play.user(said(rng, phrases.CORRECTS_ID, id=goal.record_id))
@@ -312,7 +320,9 @@ class _Attempt:
     def _go_on(self, outcomes: list[_Outcome]) -> None:
         """More turns, until the conversation is as long as it is meant to be."""
         rng = self.rng
-        failed = [o for o in outcomes if o.result is not None and o.result.said.condition in RETRIABLE and not o.claimed]
+        failed = [
+            o for o in outcomes if o.result is not None and o.result.said.condition in RETRIABLE and not o.claimed
+        ]
         if "gives_up" in self.done:
             failed = []
         open_ends = list(self._follow_ups(outcomes))
@@ -378,9 +388,22 @@ class _Attempt:
 
 
 _FAREWELLS_AFTER_ALL = ("All right. Goodbye.", "Understood. Goodbye.", "OK, I leave it at that. Goodbye.")
-_FAREWELLS = ("You're welcome.", "Glad that is settled.", "All right, goodbye.", "Gladly. Goodbye!", "You're welcome, bye.", "Good. Have a nice day.")
+_FAREWELLS = (
+    "You're welcome.",
+    "Glad that is settled.",
+    "All right, goodbye.",
+    "Gladly. Goodbye!",
+    "You're welcome, bye.",
+    "Good. Have a nice day.",
+)
 _FAREWELLS_AFTER_FAILURE = (
     "All right. It failed today; trying again later is worth it.", "Understood. I was unable to get it done today.",
     "OK. I could not do it now, another day it will be worth a try.",
 )  # fmt: skip
-_FIELD_ANSWERS = ("The {name} is {value}.", "{name}: {value}.", "It says {value} for the {name}.", "There I have {value}.", "On file the {name} is {value}.")
+_FIELD_ANSWERS = (
+    "The {name} is {value}.",
+    "{name}: {value}.",
+    "It says {value} for the {name}.",
+    "There I have {value}.",
+    "On file the {name} is {value}.",
+)

@@ -66,7 +66,9 @@ def detail(name: str, value: Any, who: Person) -> str:
 
 def details(arguments: Mapping[str, Any], who: Person, rng: Random, leave_out: Sequence[str] = ()) -> str:
     """All arguments that the ask has to say, as the end of a sentence."""
-    parts = [detail(name, value, who) for name, value in arguments.items() if name not in leave_out and value is not None]
+    parts = [
+        detail(name, value, who) for name, value in arguments.items() if name not in leave_out and value is not None
+    ]
     if not parts:
         return ""
     if len(parts) > 2:
@@ -78,7 +80,11 @@ def request(meaning: Meaning, known: str | None, rng: Random, description: str =
     """The core of an ask. `known` is how the record is named; None where it is not."""
     thing = meaning.entity or "it"
     # "my order X", "order X"; without an id "my order"
-    named = f"{pick(rng, ('', '', 'my ', 'our '))}{thing} {held(known)}" if known else f"{pick(rng, ('my', 'our', 'that'))} {thing}"
+    named = (
+        f"{pick(rng, ('', '', 'my ', 'our '))}{thing} {held(known)}"
+        if known
+        else f"{pick(rng, ('my', 'our', 'that'))} {thing}"
+    )
     if meaning.entity in ("file", "page"):
         named = held(known) if known else f"the {thing}"
     rest = " ".join(word for word in meaning.words[1:] if word not in thing.split() and word not in plural(thing))
@@ -125,7 +131,9 @@ def written(
     body = [*before, _sentence(core, rng, ends=not core.endswith("?")), *after]
     if register == "terse":
         text = " ".join(part.rstrip(".") + ("" if part.endswith("?") else pick(rng, (".", " -", ","))) for part in body)
-        text = _lower(text).rstrip(",-. ") + ("" if rng.random() < 0.6 else pick(rng, (" asap", " pls", " thx", "!", " quick")))
+        text = _lower(text).rstrip(",-. ") + (
+            "" if rng.random() < 0.6 else pick(rng, (" asap", " pls", " thx", "!", " quick"))
+        )
         return _plain(typos(text, rng, 0.06))
     opener = _opener(register, rng, who)
     closer = _closer(register, rng, who)

@@ -16,7 +16,6 @@ from etl.simulator.rows import Rows
 from etl.simulator.situation import Situation
 from etl.simulator.spec import Plan
 
-
 LEFT_OUT = -1
 """The nonce of a situation that no ask could be found for."""
 

@@ -86,17 +86,24 @@ class Domain:
     @functools.cached_property
     def name(self) -> str:
         """A digest of tools and system prompt."""
-        said = [self.system_prompt, *(repr((t.name, t.description, t.parameters, t.returns)) for t in self.tools.values())]
+        said = [
+            self.system_prompt,
+            *(repr((t.name, t.description, t.parameters, t.returns)) for t in self.tools.values()),
+        ]
         return digest("\x1f".join([*said, repr(sorted(self._id_examples.items()))]).encode())[:12]
 
     def reader_of(self, entity: str) -> str | None:
         """The tool that reads a record of an entity."""
-        return next((n for n, m in self.meanings.items() if m.kind == "read" and m.entity == entity and m.id_name), None)
+        return next(
+            (n for n, m in self.meanings.items() if m.kind == "read" and m.entity == entity and m.id_name), None
+        )
 
     def finder_of(self, entity: str) -> str | None:
         """The tool that looks for records of an entity."""
         wanted = entity.split()[-1]
-        return next((n for n, m in self.meanings.items() if m.kind == "search" and m.entity.split()[-1:] == [wanted]), None)
+        return next(
+            (n for n, m in self.meanings.items() if m.kind == "search" and m.entity.split()[-1:] == [wanted]), None
+        )
 
     def writers_of(self, entity: str) -> list[Meaning]:
         """What can be done to records of an entity."""
@@ -132,7 +139,9 @@ class Domain:
         enum = declared[status].get("enum") if status and isinstance(declared[status], dict) else None
         statuses = tuple(str(value) for value in enum if value) if enum else _STATUSES.get(last, _STATUS_OF_ANY)
         fields = {field: schema for field, schema in declared.items() if field not in (known.id_name, status)}
-        return Shape(known.entity, known.id_name, fields, status, statuses, id_schema, self._id_examples.get(known.id_name))
+        return Shape(
+            known.entity, known.id_name, fields, status, statuses, id_schema, self._id_examples.get(known.id_name)
+        )
 
     def _check(self) -> None:
         """UsageError where a tool's schema allows no arguments that could be found."""

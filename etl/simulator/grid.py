@@ -103,10 +103,15 @@ def limits(meanings: Mapping[str, Meaning], rules: Mapping[str, Rule]) -> list[L
 
     def belief_fits(cell: Mapping[str, str]) -> bool:
         stance, state = cell["stance"], cell["world_state"]
-        return not (stance in ("mistaken", "conflicting") and state == "missing") and (stance, state) != ("mistaken", "duplicate")
+        return not (stance in ("mistaken", "conflicting") and state == "missing") and (stance, state) != (
+            "mistaken",
+            "duplicate",
+        )
 
     def stance_has_room(cell: Mapping[str, str]) -> bool:
-        needs = cell["stance"] in ("ambiguous", "conflicting") or (cell["stance"] == "mistaken" and kind(cell) != "read")
+        needs = cell["stance"] in ("ambiguous", "conflicting") or (
+            cell["stance"] == "mistaken" and kind(cell) != "read"
+        )
         return not needs or cell["length"] != "short"
 
     def history_fits(cell: Mapping[str, str]) -> bool:
@@ -189,7 +194,9 @@ class Grid:
             raise UsageError(f"no dimension is called {name!r}; dimensions: {', '.join(DIMENSIONS)}")
         unknown = [value for value in wanted if value not in self.values[name]]
         if unknown or not wanted:
-            raise UsageError(f"{name} has no value {unknown[0] if unknown else ''!r}; values: {', '.join(self.values[name])}")
+            raise UsageError(
+                f"{name} has no value {unknown[0] if unknown else ''!r}; values: {', '.join(self.values[name])}"
+            )
         self.values[name] = tuple(value for value in self.values[name] if value in wanted)
 
     def cell(self, number: int) -> Cell:
@@ -254,7 +261,9 @@ class Grid:
 
     def _fits(self, part: Mapping[str, str], latest: str) -> bool:
         return all(
-            limit.holds(part) for limit in self.limits if latest in limit.keys and all(key in part for key in limit.keys)
+            limit.holds(part)
+            for limit in self.limits
+            if latest in limit.keys and all(key in part for key in limit.keys)
         )
 
     def _array(self) -> list[Cell]:

@@ -23,8 +23,31 @@ _VERBS = {
 }
 _KIND = {verb: kind for kind, verbs in _VERBS.items() for verb in verbs.split()}
 _DESTRUCTIVE = frozenset(
-    "cancel refund return exchange close reject terminate revoke suspend block deactivate archive pay charge merge "
-    "delete remove drop destroy purge erase clear reset".split()
+    [
+        "cancel",
+        "refund",
+        "return",
+        "exchange",
+        "close",
+        "reject",
+        "terminate",
+        "revoke",
+        "suspend",
+        "block",
+        "deactivate",
+        "archive",
+        "pay",
+        "charge",
+        "merge",
+        "delete",
+        "remove",
+        "drop",
+        "destroy",
+        "purge",
+        "erase",
+        "clear",
+        "reset",
+    ]
 )
 WRITES = frozenset({"create", "update", "act", "delete", "send"})
 _ID = re.compile(r"^(?:(.+?)[_-]?)?(id|Id|ID|number|no|code|ref|reference|uuid|key)$")

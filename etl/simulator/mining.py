@@ -140,7 +140,7 @@ def _anonymous(ids: list[str]) -> str:
     first = ids[0]
     same = [all(len(i) == len(first) and i[n] == first[n] for i in ids) for n in range(len(first))]
     kept = [
-        char if same[n] and len(ids) > 1 or not char.isalnum() or char.isdigit() or char.isupper() else "x"
+        char if (same[n] and len(ids) > 1) or not char.isalnum() or char.isdigit() or char.isupper() else "x"
         for n, char in enumerate(first)
     ]
     return "".join(kept)
@@ -188,7 +188,9 @@ def _shape(values: list[Any], *, closed: bool, name: str = "") -> dict[str, Any]
         return {"type": "array", "items": _shape(items, closed=closed, name=name)} if items else {"type": "array"}
     if kind == "string" and closed:
         words = Counter(of_kind)
-        short = all(len(word) <= 24 and word.replace("_", "").replace("-", "").replace(" ", "").isalpha() for word in words)
+        short = all(
+            len(word) <= 24 and word.replace("_", "").replace("-", "").replace(" ", "").isalpha() for word in words
+        )
         if short and len(words) <= _ENUM and len(of_kind) >= 3 * len(words):
             return {"type": "string", "enum": sorted(words)}
     return {"type": kind}

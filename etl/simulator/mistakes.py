@@ -147,7 +147,10 @@ _SORRY = (
 _SORRY_AFTER = (
     "Once more, I apologise.", "Again, I'm truly sorry for everything.", "Please accept my apologies again.", "I can only say sorry once more.",
 )  # fmt: skip
-_CANNED_BEFORE = ("As an AI language model, I am here to assist you.", "As an AI assistant, I don't have feelings, but I am happy to help!")
+_CANNED_BEFORE = (
+    "As an AI language model, I am here to assist you.",
+    "As an AI assistant, I don't have feelings, but I am happy to help!",
+)
 _CANNED_AFTER = (
     "I hope this helps! Please don't hesitate to reach out with any further questions.", "Is there anything else I can assist you with today?",
     "If you have any other questions, feel free to ask!", "I hope this helps! Have a wonderful day!",

@@ -92,7 +92,11 @@ def _pool(locale: str) -> _Pool:
     family = tuple(people.last_name() for _ in range(POOL))
     latin = (tuple(map(_latin, given)), tuple(map(_latin, family)))
     return _Pool(
-        given, family, tuple(places.city() for _ in range(POOL)), tuple(places.street_name() for _ in range(POOL)), latin
+        given,
+        family,
+        tuple(places.city() for _ in range(POOL)),
+        tuple(places.street_name() for _ in range(POOL)),
+        latin,
     )
 
 
@@ -113,7 +117,9 @@ def person(rng: Random) -> Person:
     phone = "".join(next(place) if char == "#" else char for char in country.phone)
     today = _EPOCH + timedelta(days=int(rng.random() * 300))
     city = pool.city[int(rng.random() * POOL)]
-    return Person(country, pool.given[first], pool.family[last], email, phone, city, new_street(country.locale, rng), today)
+    return Person(
+        country, pool.given[first], pool.family[last], email, phone, city, new_street(country.locale, rng), today
+    )
 
 
 def _latin(name: str) -> str:

@@ -77,7 +77,14 @@ CLOSERS = (
     "Thanks!", "Thank you.", "Thanks in advance.", "Much appreciated.", "Cheers.", "Thx", "Looking forward to your answer.",
     "Please let me know.", "That would help a lot.", "Best,", "Have a good one.", "Appreciate it!",
 )  # fmt: skip
-FORMAL_CLOSERS = ("Kind regards,", "Best regards,", "Yours sincerely,", "With kind regards,", "Sincerely,", "Respectfully,")
+FORMAL_CLOSERS = (
+    "Kind regards,",
+    "Best regards,",
+    "Yours sincerely,",
+    "With kind regards,",
+    "Sincerely,",
+    "Respectfully,",
+)
 
 KIN = (
     "sister", "brother", "neighbour", "boss", "colleague", "mother", "father", "flatmate", "wife", "husband", "accountant",
@@ -93,7 +100,18 @@ EVENTS = (
     "went through old papers", "cleaned out my inbox", "was stuck on a train", "closed the books for the month",
     "got married", "bought a bike", "opened a second shop", "finished a big project", "switched phones",
 )  # fmt: skip
-MOODS = ("curious", "worried", "confused", "surprised", "annoyed", "relieved", "impatient", "puzzled", "nervous", "hopeful")
+MOODS = (
+    "curious",
+    "worried",
+    "confused",
+    "surprised",
+    "annoyed",
+    "relieved",
+    "impatient",
+    "puzzled",
+    "nervous",
+    "hopeful",
+)
 OBJECTS = (
     "calendar", "paperwork", "budget", "spreadsheet", "travel plan", "shopping list", "tax return", "renovation", "birthday party",
     "garden", "kitchen", "bookshelf", "office", "handover", "inventory",
@@ -166,8 +184,30 @@ UNRELATED = (
     "what is the weather like in {city} right now?", "can you help me name my new {pet}?", "write me a short poem about {topic}",
     "how do I get {dish} stains out of a shirt?", "what should I see in {city} on a Sunday?", "is it true that {topic} is bad for you?",
 )  # fmt: skip
-DISHES = ("lentil soup", "pancakes", "risotto", "curry", "goulash", "tiramisu", "ramen", "borscht", "paella", "apple pie")
-TOPICS = ("gravity", "knitting", "coffee", "chess", "photosynthesis", "jazz", "volcanoes", "beekeeping", "origami", "sleep")
+DISHES = (
+    "lentil soup",
+    "pancakes",
+    "risotto",
+    "curry",
+    "goulash",
+    "tiramisu",
+    "ramen",
+    "borscht",
+    "paella",
+    "apple pie",
+)
+TOPICS = (
+    "gravity",
+    "knitting",
+    "coffee",
+    "chess",
+    "photosynthesis",
+    "jazz",
+    "volcanoes",
+    "beekeeping",
+    "origami",
+    "sleep",
+)
 BOOKS = ("Don Quixote", "Frankenstein", "War and Peace", "Dracula", "Emma", "Faust", "Hamlet", "The Odyssey")
 PETS = ("cat", "dog", "parrot", "hamster", "tortoise", "rabbit", "goldfish")
 
@@ -216,8 +256,23 @@ FOLLOW_OTHER = (
     "While we're at it, what about {id}?", "I also have {id} here, same request.",
 )  # fmt: skip
 FOLLOW_OTHER_PLAIN = ("And now the same once more with {id}.", "Thanks. And for {id}?", "Now try it with {id}, please.")
-THANKS = ("Great, thanks.", "OK, thank you.", "Thanks, bye.", "All right, thanks!", "Perfect.", "Good, that's all.", "Thx!", "Alright, bye.")
-GIVES_UP = ("Never mind then.", "OK, I'll leave it for today.", "Fine, forget it.", "Then I'll come back another time.", "Right, I give up for now.")
+THANKS = (
+    "Great, thanks.",
+    "OK, thank you.",
+    "Thanks, bye.",
+    "All right, thanks!",
+    "Perfect.",
+    "Good, that's all.",
+    "Thx!",
+    "Alright, bye.",
+)
+GIVES_UP = (
+    "Never mind then.",
+    "OK, I'll leave it for today.",
+    "Fine, forget it.",
+    "Then I'll come back another time.",
+    "Right, I give up for now.",
+)
 SMALL_TALK = (
     ("Do I have to do anything on my side?", "No, nothing is needed from you."),
     ("Can I write to you again about this?", "Yes, you can write again at any time."),

@@ -51,7 +51,12 @@ class Play:
             said = result.said
             self.messages.append(
                 Message(
-                    "tool", said.content, call_id=call.id, name=call.name, failed=said.failed, condition=said.condition,
+                    "tool",
+                    said.content,
+                    call_id=call.id,
+                    name=call.name,
+                    failed=said.failed,
+                    condition=said.condition,
                     error=said.error,
                 )  # fmt: skip
             )

@@ -66,14 +66,16 @@ def doing(meaning: Meaning) -> str:
     return f"do that ({' '.join(meaning.words)})"
 
 
-_SMALL = frozenset("to for from with by on in".split())
+_SMALL = frozenset(["to", "for", "from", "with", "by", "on", "in"])
 
 
 def read_reply(meaning: Meaning, record_id: Any, answer: Fact | None, more: list[Fact], rng: Random) -> str:
     """What was found."""
     thing = named(meaning, record_id)
     if answer is None:
-        text = said(rng, ("I have looked at {thing}; it is there.", "{Thing} is there."), thing=thing, Thing=_cap(thing))
+        text = said(
+            rng, ("I have looked at {thing}; it is there.", "{Thing} is there."), thing=thing, Thing=_cap(thing)
+        )
     elif record_id is None:
         text = said(rng, _FOUND, name=answer.name, value=answer.value)
     elif answer.name in ("status", "state", "stage", "phase"):
@@ -89,8 +91,17 @@ _FOUND = ("The {name} is {value}.", "Here is what came back, the {name}: {value}
           "Result: {name} {value}.", "Done. {name}: {value}.")  # fmt: skip
 _STATUS = ("{Thing} is {value}.", "I checked: {thing} is {value}.", "The system shows {thing} as {value}.",
            "Right now {thing} is {value}.", "{Thing} stands at {value}.", "Its current status is {value} ({thing}).")  # fmt: skip
-_FIELD = ("{Thing}: the {name} is {value}.", "I looked up {thing}. The {name} is {value}.", "For {thing} the {name} reads {value}.")
-_MORE = ("The {name} is {value}.", "It also shows the {name}: {value}.", "{name}: {value}.", "On file, {name}: {value}.")
+_FIELD = (
+    "{Thing}: the {name} is {value}.",
+    "I looked up {thing}. The {name} is {value}.",
+    "For {thing} the {name} reads {value}.",
+)
+_MORE = (
+    "The {name} is {value}.",
+    "It also shows the {name}: {value}.",
+    "{name}: {value}.",
+    "On file, {name}: {value}.",
+)
 
 
 def search_reply(meaning: Meaning, value: Any, rng: Random) -> str:
@@ -99,7 +110,10 @@ def search_reply(meaning: Meaning, value: Any, rng: Random) -> str:
     things = plural(meaning.entity) if meaning.entity else "results"
     if not rows:
         return said(rng, ("There are no {things} for that.", "The search gave no {things}."), things=things)
-    names = [str(next((v for v in row.values() if isinstance(v, str | int) and not isinstance(v, bool)), "")) for row in rows[:3]]
+    names = [
+        str(next((v for v in row.values() if isinstance(v, str | int) and not isinstance(v, bool)), ""))
+        for row in rows[:3]
+    ]
     return said(rng, ("I found {n}: {names}.", "Here is what there is ({n}): {names}.", "{n} came up: {names}."),
                 n=len(rows), names="; ".join(filter(None, names)) or things)  # fmt: skip
 
@@ -114,15 +128,24 @@ def rows_in(value: Any) -> list[dict[str, Any]]:
 def write_reply(meaning: Meaning, record_id: Any, value: Any, rng: Random) -> str:
     """What was done."""
     if record_id is not None and meaning.kind in ("act", "delete"):
-        return said(rng, _ACTED, thing=named(meaning, record_id), Thing=_cap(named(meaning, record_id)), done=meaning.done)
+        return said(
+            rng, _ACTED, thing=named(meaning, record_id), Thing=_cap(named(meaning, record_id)), done=meaning.done
+        )
     if record_id is not None:
-        return said(rng, _UPDATED, thing=named(meaning, record_id), Thing=_cap(named(meaning, record_id)), done=meaning.done)
+        return said(
+            rng, _UPDATED, thing=named(meaning, record_id), Thing=_cap(named(meaning, record_id)), done=meaning.done
+        )
     new = next((fact for fact in facts_in(value) if fact.name.endswith(("id", "number", "reference"))), None)
     text = said(rng, _MADE, what=" ".join(meaning.words[1:]) or meaning.entity, done=meaning.done)
     return f"{text} The {new.name} is {new.value}." if new else text
 
 
-_ACTED = ("{Thing} is {done} now.", "Done: {thing} has been {done}.", "{Thing} has been {done}.", "I have {done} {thing}.")
+_ACTED = (
+    "{Thing} is {done} now.",
+    "Done: {thing} has been {done}.",
+    "{Thing} has been {done}.",
+    "I have {done} {thing}.",
+)
 _UPDATED = ("{Thing} has been {done} as you asked.", "Done, {thing} is {done}.", "I have {done} {thing} accordingly.")
 _MADE = ("Done, the {what} has been {done}.", "That is taken care of: {what} {done}.", "I have {done} the {what}.")
 
@@ -165,7 +188,9 @@ def claim(meaning: Meaning, domain: Domain, record_id: Any, rng: Random, avoid: 
         return said(rng, ("I found three: all of them fit.", "Here is what there is: two that fit exactly."))
     shape = domain.shapes.get(meaning.entity)
     words = [word for word in (shape.statuses if shape else ("complete", "in order")) if word != avoid] or ["in order"]
-    return said(rng, _STATUS, thing=named(meaning, record_id), Thing=_cap(named(meaning, record_id)), value=pick(rng, words))
+    return said(
+        rng, _STATUS, thing=named(meaning, record_id), Thing=_cap(named(meaning, record_id)), value=pick(rng, words)
+    )
 
 
 def correction(belief: str, actual: str, rng: Random) -> str:
@@ -212,7 +237,15 @@ def stays_with_rule(phrase: str, rng: Random) -> str:
 
 def keeps_to(what: str, rng: Random) -> str:
     """That a rule stands."""
-    return said(rng, ("I can't leave that out: I have to {what}.", "I have to {what}, also this time.", "I cannot skip it, I do have to {what}."), what=what)
+    return said(
+        rng,
+        (
+            "I can't leave that out: I have to {what}.",
+            "I have to {what}, also this time.",
+            "I cannot skip it, I do have to {what}.",
+        ),
+        what=what,
+    )
 
 
 def refuses(rule: str, meaning: Meaning, record_id: Any, status: str, rng: Random) -> str:

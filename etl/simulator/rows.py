@@ -4,12 +4,11 @@ from __future__ import annotations
 
 from typing import Any
 
-from etl.conversation import Conversation, Record, Simulated, Tokens
+from etl.conversation import Conversation, Record, Tokens
 from etl.normalise import FileMemory, Stream, normalise
 from etl.row import Row
 from etl.simulator.judge import reward_of, told_of, verdicts
 from etl.simulator.play import Play
-from etl.simulator.situation import scenario_of
 from etl.simulator.spec import SOURCE, VERSION, Plan
 
 
@@ -42,8 +41,6 @@ class Rows:
             prompt=situation.ask, tools=situation.domain.definitions, judgments=judgments, reward=reward, model=model,
             agent=agent["kind"], usage=usage, error=error, finish_reason=finish_reason,
             extra=told_of(play, agent),
-            simulated=Simulated(
-                scenario_of(situation.cell), [fault.told() for fault in situation.faults], plan.spec.seed, seeded
-            ),
+            scenario=situation.cell, faults=[fault.told() for fault in situation.faults], seed=plan.spec.seed, seeded=seeded,
         )  # fmt: skip
         return normalise(conversation, self._stream, self._memory)

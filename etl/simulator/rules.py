@@ -13,13 +13,18 @@ MOST = 40
 _LONGEST = 240
 _SENTENCE = re.compile(r"(?<=[.!?;])\s+(?=[A-Z\"'*-])|\n+")
 _BULLET = re.compile(r"^\s*(?:[-*•–]|\(?\d{1,3}[.)]|#+|>)\s*")
-_FORBID = re.compile(r"\b(?:never|do not|don't|must not|mustn't|cannot|can't|should not|shouldn't|may not)\s+(?:ever\s+)?", re.I)
+_FORBID = re.compile(
+    r"\b(?:never|do not|don't|must not|mustn't|cannot|can't|should not|shouldn't|may not)\s+(?:ever\s+)?", re.I
+)
 _REQUIRE = re.compile(r"\b(?:always|must|make sure to|be sure to|you need to|you have to|should always)\s+", re.I)
 _CONFIRM = re.compile(r"\b(?:confirm(?:s|ed|ation)?|consent|explicit (?:approval|permission|yes))\b", re.I)
 _STATE = re.compile(
-    r"\b(?:has|have|is|are|was|were)\s+(?:already\s+|been\s+|already been\s+)*(\w+(?:ed|en|nt|id))\b|\b(\w+ed)\s+\w+s?\b", re.I
+    r"\b(?:has|have|is|are|was|were)\s+(?:already\s+|been\s+|already been\s+)*(\w+(?:ed|en|nt|id))\b|\b(\w+ed)\s+\w+s?\b",
+    re.I,
 )
-_CUSTOMER = re.compile(r"\b(?:the|a|any|your)?\s*(?:customer|user|caller|client|guest)s?\b(?!')|\bthem\b|\bpeople\b", re.I)
+_CUSTOMER = re.compile(
+    r"\b(?:the|a|any|your)?\s*(?:customer|user|caller|client|guest)s?\b(?!')|\bthem\b|\bpeople\b", re.I
+)
 
 
 class Rule(NamedTuple):
@@ -46,7 +51,7 @@ def rules_of(system_prompt: str, meanings: Mapping[str, Meaning]) -> list[Rule]:
     found: dict[str, Rule] = {}
     for sentence in _SENTENCE.split(system_prompt):
         text = " ".join(_BULLET.sub("", sentence).replace("**", "").replace("`", "").split())
-        if 3 <= len(text.split()) and len(text) <= _LONGEST and text not in found:
+        if len(text.split()) >= 3 and len(text) <= _LONGEST and text not in found:
             rule = _rule(text, meanings)
             if rule is not None:
                 found[text] = rule
@@ -73,16 +78,41 @@ def _rule(text: str, meanings: Mapping[str, Meaning]) -> Rule | None:
     return Rule(text, "forbid" if forbids else "require", spoken[:1].lower() + spoken[1:])
 
 
-_NO_VERBS = frozenset("be have has the a an in on at to if that this only been not you your their".split())
+_NO_VERBS = frozenset(
+    [
+        "be",
+        "have",
+        "has",
+        "the",
+        "a",
+        "an",
+        "in",
+        "on",
+        "at",
+        "to",
+        "if",
+        "that",
+        "this",
+        "only",
+        "been",
+        "not",
+        "you",
+        "your",
+        "their",
+    ]
+)
 
 
 def _state_rule(phrase: str, verb: str, meanings: Mapping[str, Meaning]) -> tuple[str | None, str | None]:
     """The tool that a prohibition names, and the state of the record that it speaks of."""
     words = set(re.findall(r"[a-z]+", phrase.lower()))
     for name, meaning in meanings.items():
-        if meaning.writes and meaning.id_name and meaning.verb == verb and set(meaning.entity.split()) & {
-            word for known in words for word in (known, known.rstrip("s"))
-        }:
+        if (
+            meaning.writes
+            and meaning.id_name
+            and meaning.verb == verb
+            and set(meaning.entity.split()) & {word for known in words for word in (known, known.rstrip("s"))}
+        ):
             found = _STATE.search(phrase)
             state = (found[1] or found[2]).lower() if found else None
             if state and state != meaning.done:

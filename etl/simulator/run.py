@@ -87,7 +87,8 @@ def memory_sink(settings: Settings) -> Sink:
 
     def flush() -> None:
         if rows:
-            tables.append(redactor.table("rollouts", rollouts_table(rows, settings.batch_id, settings.ingested_at)))
+            made = rollouts_table(rows, settings.batch_id, settings.ingested_at)
+            tables.append(redactor.table("rollouts", made).table)
             rows.clear()
 
     def add(row: Row) -> None:
@@ -213,7 +214,13 @@ def _played(share: _Share) -> tuple[list[StagedFile], SimulationReport]:
 
 
 def _in_processes(
-    plan: Plan, settings: Settings, budget: int, fresh: Fresh, report: SimulationReport, workers: int, progress: OnRows | None
+    plan: Plan,
+    settings: Settings,
+    budget: int,
+    fresh: Fresh,
+    report: SimulationReport,
+    workers: int,
+    progress: OnRows | None,
 ) -> Output:
     """First every ask, so that repeated ones are drawn again in order; then the attempts, block by block."""
     count = -(-budget // plan.spec.repeats)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from random import Random  # noqa: TID251  (seeded)
 from typing import Any, NamedTuple
 
@@ -152,7 +151,9 @@ class _Plan:
             arguments = self.domain.arguments[name].draw(rng, who, fixed)
         except UnmakeableError:
             arguments = self.domain.arguments[name].draw(rng, who)
-            record_id = None if meaning.id_name is None else self._renamed(meaning, record_id, arguments[meaning.id_name])
+            record_id = (
+                None if meaning.id_name is None else self._renamed(meaning, record_id, arguments[meaning.id_name])
+            )
         return Goal(name, meaning, arguments, record_id)
 
     def _renamed(self, meaning: Meaning, old: Any, new: Any) -> Any:
@@ -359,9 +360,3 @@ def told_later(situation: Situation, goal: Goal, rng: Random) -> str:
     tail = rest.lstrip(" ,(–.")
     whole = f"{text} {tail[:1].upper()}{tail[1:]}" if rest else text
     return whole.replace("\x01", "").replace("\x02", "")
-
-
-def scenario_of(cell: Mapping[str, str]) -> tuple[str | None, ...]:
-    """The cell as the column `scenario` has it."""
-    names = ("tool", "tool_condition", "world_state", "stance", "history", "rule", "length")
-    return tuple(cell.get(name) for name in names)

@@ -119,5 +119,6 @@ def checked(*, budget: int, repeats: int, mode: str, reward: str, fault_rate: fl
 def narrowed(given: Mapping[str, str | Sequence[str]] | None) -> tuple[tuple[str, tuple[str, ...]], ...]:
     """Dimensions with their chosen values, as the spec keeps them."""
     return tuple(
-        (name, (values,) if isinstance(values, str) else tuple(values)) for name, values in sorted((given or {}).items())
+        (name, (values,) if isinstance(values, str) else tuple(values))
+        for name, values in sorted((given or {}).items())
     )

@@ -169,9 +169,7 @@ def _untitled(schema: Any) -> Any:
     """The schema without the titles that pydantic makes of field names."""
     if isinstance(schema, dict):
         return {
-            key: (
-                {name: _untitled(value) for name, value in item.items()} if key == "properties" else _untitled(item)
-            )
+            key: ({name: _untitled(value) for name, value in item.items()} if key == "properties" else _untitled(item))
             for key, item in schema.items()
             if not (key == "title" and isinstance(item, str))
         }

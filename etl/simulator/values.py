@@ -134,9 +134,7 @@ class Values:
             made[key] = self._of(extra if isinstance(extra, dict) else {}, key, rng, who, depth + 1, full)
         return made
 
-    def _array(
-        self, schema: dict[str, Any], name: str, rng: Random, who: Person, depth: int, full: bool
-    ) -> list[Any]:
+    def _array(self, schema: dict[str, Any], name: str, rng: Random, who: Person, depth: int, full: bool) -> list[Any]:
         first = schema.get("prefixItems") or []
         least = max(int(schema.get("minItems", 1 if depth < _DEEP else 0)), len(first))
         most = min(int(schema.get("maxItems", max(least, 2))), max(least, 3))

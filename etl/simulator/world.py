@@ -92,7 +92,9 @@ class World:
             return Result(said(met, meaning.entity, good, self._style, rng), None)
         if met is not None:
             thing = meaning.entity or name
-            return Result(said(met, thing, '{"id": "' + digest(name.encode())[:6] + '", "status"', self._style, rng), None)
+            return Result(
+                said(met, thing, '{"id": "' + digest(name.encode())[:6] + '", "status"', self._style, rng), None
+            )
         value = self._act(name, meaning, arguments, self._own(arguments))
         if isinstance(value, Said):
             return Result(value, None)
@@ -126,7 +128,9 @@ class World:
                 records.pop(key)
                 return self._view(name, meaning, {meaning.id_name: arguments[meaning.id_name], "deleted": True}, {})
             if meaning.writes:
-                records[key] = changed(self.domain, meaning, records[key], arguments, self.domain.tools[name].parameters)
+                records[key] = changed(
+                    self.domain, meaning, records[key], arguments, self.domain.tools[name].parameters
+                )
             return self._view(name, meaning, records[key], arguments)
         if meaning.writes:
             return self._created(name, meaning, arguments)
@@ -210,19 +214,43 @@ def done_word(shape: Shape, meaning: Meaning) -> str:
 
 
 def changed(
-    domain: Domain, meaning: Meaning, record: Mapping[str, Any], arguments: Mapping[str, Any], parameters: Mapping[str, Any]
+    domain: Domain,
+    meaning: Meaning,
+    record: Mapping[str, Any],
+    arguments: Mapping[str, Any],
+    parameters: Mapping[str, Any],
 ) -> dict[str, Any]:
     """The record after a write that worked."""
     shape = domain.shapes[meaning.entity]
     kept = {key: value for key, value in _kept(arguments, parameters).items() if key != meaning.id_name}
     if meaning.kind == "act":
-        return {**record, **kept, (shape.status or f"{meaning.done}_flag"): done_word(shape, meaning) if shape.status else True}
+        return {
+            **record,
+            **kept,
+            (shape.status or f"{meaning.done}_flag"): done_word(shape, meaning) if shape.status else True,
+        }
     if meaning.kind == "send":
         return {**record, "last_sent": meaning.verb, **kept}
     return {**record, **kept}
 
 
-_FREE = frozenset("reason note notes comment description summary message body text query title subject content".split())
+_FREE = frozenset(
+    [
+        "reason",
+        "note",
+        "notes",
+        "comment",
+        "description",
+        "summary",
+        "message",
+        "body",
+        "text",
+        "query",
+        "title",
+        "subject",
+        "content",
+    ]
+)
 
 
 def _kept(arguments: Mapping[str, Any], parameters: Mapping[str, Any]) -> dict[str, Any]:
@@ -265,7 +293,10 @@ def computed(meaning: Meaning, arguments: Mapping[str, Any], rng: Random, who: P
     word = words_of(label)[-1]
     if word in ("result", "calculation", "total", "count", "sum"):
         return {"result": int(rng.random() * 900) + 12}
-    return {label: text({}, word, rng, who), "checked_at": f"{who.today.isoformat()}T09:{int(rng.random() * 50) + 10}:00Z"}
+    return {
+        label: text({}, word, rng, who),
+        "checked_at": f"{who.today.isoformat()}T09:{int(rng.random() * 50) + 10}:00Z",
+    }
 
 
 _SUM = re.compile(r"^(?:\d+(?:\.\d+)?(?: [-+*/] \d+(?:\.\d+)?)+|\(\d+ [-+*/] \d+\)(?: [-+*/] \d+)+)$")
