@@ -1,4 +1,4 @@
-"""The coverage grid as a page draws it: tools down, conditions across, each cell covered or missing."""
+"""The coverage grid as a page draws it, from the views `coverage` and `gaps`: tools down, conditions across."""
 
 from __future__ import annotations
 
@@ -8,11 +8,12 @@ import duckdb
 
 from etl.pages.facts import Rows, ask
 
-MIN_SUPPORT = 5
-"""Distinct tasks from which on a situation counts as covered by traffic."""
-UNCLASSIFIED = "unclassified"
-"""The column of steps that nobody could classify: it is no condition, and never a gap."""
 MOST_TOOLS = 40
+MOST_GAPS = 25
+GAP_COLUMNS = [
+    ("rank", "number"), ("situation", "text"), ("support", "number"), ("simulated", "number"), ("missing", "number"),
+    ("share", "share"),
+]  # fmt: skip
 
 
 class Cell(NamedTuple):
@@ -21,63 +22,88 @@ class Cell(NamedTuple):
     tool: str
     condition: str
     kind: str
-    """traffic (enough of it), thin (some), simulated (no traffic), missing, or unknown (unclassified)."""
+    """traffic (enough of it), thin (some), simulated (no traffic), missing, or unwanted (the tool cannot meet it)."""
     traffic: int
     """Distinct tasks of traffic that show it."""
     simulated: int
     """Distinct tasks of the simulation that show it."""
 
 
+class ToolRow(NamedTuple):
+    """A tool with its cells, in the order of the conditions."""
+
+    tool: str
+    cells: list[Cell]
+    unclassified: int
+    """Tasks of traffic in which a call of it met nobody knows what: no condition, and never a gap."""
+
+
 class Grid(NamedTuple):
     """The cells, with what is to be said of them."""
 
     conditions: list[str]
-    rows: list[list[Cell]]
-    """One list for each tool, in the order of `conditions`."""
+    rows: list[ToolRow]
     gaps: Rows
+    """What traffic shows too rarely, first what matters most; the columns are `gap_columns`."""
+    gaps_in_all: int
     note: str
+    gap_columns: list[tuple[str, str]] = GAP_COLUMNS
 
 
 def grid(connection: duckdb.DuckDBPyConnection) -> Grid:
-    """The grid of a lake. A task is what `task_id` says, else the conversation by itself."""
-    found = ask(
+    """The grid of a lake."""
+    gaps = ask(connection, "FROM gaps")
+    wanted = {_key(row): row for row in gaps if _is_tool_and_condition(row)}
+    seen: dict[tuple[str, str], dict[str, int]] = {}
+    times: dict[str, int] = {}
+    for row in ask(connection, "FROM coverage WHERE axis_1 = 'tool' AND axis_2 = 'condition'"):
+        seen.setdefault(_key(row), {})[row["origin"]] = row["support"]
+        times[row["value_1"]] = times.get(row["value_1"], 0) + row["times"]
+    unclassified: dict[str, int] = {}
+    for row in ask(
         connection,
-        f"""
-        WITH seen AS (
-            SELECT tool, coalesce(condition, '{UNCLASSIFIED}') AS condition,
-                origin, count(DISTINCT coalesce(task_id, rollout_id)) AS tasks, count(*) AS calls
-            FROM steps GROUP BY ALL
-        )
-        SELECT tool, condition, coalesce(sum(tasks) FILTER (origin = 'traffic'), 0)::BIGINT AS traffic,
-            coalesce(sum(tasks) FILTER (origin = 'simulation'), 0)::BIGINT AS simulated, sum(calls)::BIGINT AS calls
-        FROM seen GROUP BY tool, condition
+        """
+        SELECT tool, count(*) AS calls, count(DISTINCT task) FILTER (origin = 'traffic') AS tasks
+        FROM etl_positions WHERE condition IS NULL GROUP BY tool
         """,
+    ):
+        unclassified[row["tool"]] = row["tasks"]
+        times[row["tool"]] = times.get(row["tool"], 0) + row["calls"]
+    for tool, _condition in wanted:
+        times.setdefault(tool, 0)
+    conditions = sorted(
+        {condition for _tool, condition in [*seen, *wanted]}, key=lambda name: (name != "success", name)
     )
-    calls: dict[str, int] = {}
-    cells: dict[tuple[str, str], dict[str, Any]] = {}
-    for row in found:
-        calls[row["tool"]] = calls.get(row["tool"], 0) + row["calls"]
-        cells[row["tool"], row["condition"]] = row
-    conditions = sorted({row["condition"] for row in found} | {"success"}, key=_place)
-    tools = sorted(calls, key=lambda tool: (-calls[tool], tool))
+    tools = sorted(times, key=lambda tool: (-times[tool], tool))
     rows = [
-        [_cell(tool, condition, cells.get((tool, condition))) for condition in conditions]
+        ToolRow(tool, [_cell(tool, name, seen, wanted) for name in conditions], unclassified.get(tool, 0))
         for tool in tools[:MOST_TOOLS]
     ]
     note = f"The {MOST_TOOLS} tools with the most calls of {len(tools):,}." if len(tools) > MOST_TOOLS else ""
-    return Grid(conditions if rows else [], rows, [], note)
+    return Grid(conditions, rows, [_situation(row) for row in gaps[:MOST_GAPS]], len(gaps), note)
 
 
-def _cell(tool: str, condition: str, row: dict[str, Any] | None) -> Cell:
-    traffic, simulated = (row["traffic"], row["simulated"]) if row else (0, 0)
-    if condition == UNCLASSIFIED:
-        kind = "unknown"
-    elif traffic:
-        kind = "traffic" if traffic >= MIN_SUPPORT else "thin"
+def _cell(
+    tool: str, condition: str, seen: dict[tuple[str, str], dict[str, int]], wanted: dict[tuple[str, str], Any]
+) -> Cell:
+    support = seen.get((tool, condition), {})
+    traffic, simulated = support.get("traffic", 0), support.get("simulation", 0)
+    if traffic:
+        kind = "thin" if (tool, condition) in wanted else "traffic"
+    elif simulated:
+        kind = "simulated"
     else:
-        kind = "simulated" if simulated else "missing"
+        kind = "missing" if (tool, condition) in wanted else "unwanted"
     return Cell(tool, condition, kind, traffic, simulated)
 
 
-def _place(condition: str) -> tuple[int, str]:
-    return ({"success": 0, UNCLASSIFIED: 2}.get(condition, 1), condition)
+def _key(row: dict[str, Any]) -> tuple[str, str]:
+    return row["value_1"], row["value_2"]
+
+
+def _is_tool_and_condition(row: dict[str, Any]) -> bool:
+    return bool(row["axis_1"] == "tool" and row["axis_2"] == "condition")
+
+
+def _situation(row: dict[str, Any]) -> dict[str, Any]:
+    return {**row, "situation": f"{row['axis_1']} {row['value_1']} × {row['axis_2']} {row['value_2']}"}
