@@ -82,7 +82,7 @@ class _Session:
             self.usage.cost_usd = float(cost.group(1)) if cost.group(1).count(".") <= 1 else self.usage.cost_usd
         if "^C" in text or "KeyboardInterrupt" in text:
             self.talk.flags.add("interrupted")
-        self.talk.note({"shown": text})
+        self.talk.note({"shown": "\n".join(f"> {line}".rstrip() for line in text.split("\n"))})
 
     def _count(self, sent: re.Match[str]) -> None:
         """Exact counts; rounded ones (`2.8k`) stay in the notes, and the sum is a lower bound."""

@@ -36,19 +36,19 @@ def records(blocks: Iterator[bytes], limits: Limits, tables: Mapping[str, Shape]
         yield from frame(rest, limits)
         return
     with spooled(rest) as path:
-        missing = _cut_off(first, path.stat().st_size)
+        if _cut_off(first, path.stat().st_size):
+            # Nothing of it is taken: SQLite reads zeros where a page is missing, and rows would be wrong in silence.
+            message = "the database ends before its last page; copy it again when nothing writes to it"
+            yield Broken("torn_tail", message, b"", 1, 0, tail=True)
+            return
         rows = 0
         try:
             for framed in _rows(path, limits, tables):
                 rows += 1
                 yield framed
         except sqlite3.Error as error:
-            if missing:
-                message = "the database ends before its last page; copy it again when nothing writes to it"
-                yield Broken("torn_tail", message, b"", rows + 1, rows, tail=True)
-            else:
-                message = f"the database cannot be read on from here ({error}); copy it again or repair it"
-                yield Broken("damaged_database", message, first[:_HEADER], rows + 1, rows)
+            message = f"the database cannot be read on from here ({error}); copy it again or repair it"
+            yield Broken("damaged_database", message, first[:_HEADER], rows + 1, rows)
 
 
 def names_tables(head: bytes, *names: str) -> bool:
@@ -68,7 +68,8 @@ def _cut_off(first: bytes, size: int) -> bool:
     if len(first) < _HEADER:
         return True
     page = int.from_bytes(first[16:18], "big")
-    pages = int.from_bytes(first[28:32], "big")
+    told = first[24:28] == first[92:96]  # else the number of pages in the header is not kept up
+    pages = int.from_bytes(first[28:32], "big") if told else 1
     return size < pages * (65_536 if page == 1 else page)
 
 
