@@ -19,7 +19,7 @@ def _asked(body: Body) -> Asked:
     tools = body.get("tools")
     if not tools:
         tools = body.get("functions") or None
-    held = ["messages", "model", "tools" if body.get("tools") else "functions", "user"]
+    held = ["messages", "model", "tools" if body.get("tools") else "functions"]
     return Asked(
         arr(body.get("messages")),
         tools,
@@ -147,7 +147,7 @@ def _completion_asked(body: Body) -> Asked:
     items = [{"role": "user", "content": item} for item in (prompt if type(prompt) is list else [prompt])]
     return Asked(
         [item for item in items if item["content"] is not None], None, text(body.get("model")),
-        user=text(body.get("user")), rest=without(body, "prompt", "model", "user"),
+        user=text(body.get("user")), rest=without(body, "prompt", "model"),
     )  # fmt: skip
 
 

@@ -55,7 +55,7 @@ def _asked(body: Body) -> Asked:
     return Asked(
         items, body.get("tools") or None, text(body.get("model")), text(body.get("previous_response_id")),
         text(thread) or identifier(obj(thread).get("id")), text(body.get("user")),
-        without(body, "input", "instructions", "tools", "model", "previous_response_id", "conversation", "user"),
+        without(body, "input", "instructions", "tools", "model", "previous_response_id", "conversation"),
     )  # fmt: skip
 
 

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import Any
 
-from etl.adapters._api_form import PIECE, SYSTEM_ROLES, Body, text, unpacked
+from etl.adapters._api_form import PIECE, SYSTEM_ROLES, Body, kept, text, unpacked
 from etl.adapters._api_nodes import ANSWER, NOTHING, SENT, Forest, Node, call_ids
 from etl.adapters._api_stored import Call
 from etl.adapters._api_threads import forest
@@ -47,6 +47,7 @@ class _Thread:
         self._nodes = nodes
         self._own = {id(node) for node in nodes}
         self._parent = parent
+        self._told_texts: set[str] = set()
         self._before: list[Node] = []
         node = nodes[0].parent
         while node is not None:
@@ -60,12 +61,16 @@ class _Thread:
 
     def row(self) -> Conversation:
         """The conversation of this thread."""
-        common = _Common(self._calls)
+        told = _Told(self._calls)
         messages: list[Message] = []
         texts: list[str] = []
         for node in (*self._before, *self._nodes):
-            own = common.own(node.call) if node.kind == ANSWER and id(node) in self._own else None
+            own = None
+            if node.kind == ANSWER and id(node) in self._own:
+                own, texts = {**told.own(node.call), **({"system_texts": texts} if texts else {})}, []
             found = self._sent(node, messages, texts) if node.kind == SENT else self._said(node, own)
+            if node.kind == NOTHING and messages and (facts := told.facts(node.call)):
+                kept(messages[-1], unanswered=[*(messages[-1].extra or {}).get("unanswered", ()), facts])
             for message in found:
                 left = node.repeated and message.role == "assistant"
                 message.inherited = left or (own is None and id(node) not in self._own)
@@ -89,12 +94,12 @@ class _Thread:
         )
         self._group(row)
         _end(row, last, next((node for node in reversed(self._nodes) if node.kind != SENT), self._nodes[-1]))
-        row.extra = common.extra(texts, row.tools) or None
+        row.extra = told.extra(texts, row.tools, bool(messages)) or None
         row.flags = self._flags()
         return row
 
     def _sent(self, node: Node, before: list[Message], texts: list[str]) -> list[Message]:
-        """What a call sent on its way to a state; `texts` takes system texts that changed on the way."""
+        """What a call sent on its way to a state; `texts` takes system texts that are new, for the answer to tell."""
         path, messages = node.call.path, self._made.messages
         sent = [unpacked(messages[name]) for name in path[node.start : node.end] if name in messages]
         if sent and node.end == len(path) and sent[-1].at is None:
@@ -103,12 +108,13 @@ class _Thread:
             self._rename(node, sent)
         if node.number or node.parent is None:
             return sent
-        known = {message.content for message in before if message.role in SYSTEM_ROLES}
+        known = {message.content for message in before if message.role in SYSTEM_ROLES} | self._told_texts
         earlier = (
             sent if not node.start else [unpacked(messages[name]) for name in path[: node.start] if name in messages]
         )
         changed = [each.content for each in earlier if each.role in SYSTEM_ROLES and each.content not in known]
         texts += [content for content in changed if content not in texts]
+        self._told_texts.update(texts)
         return sent if node.start else [message for message in sent if message.role not in SYSTEM_ROLES]
 
     def _rename(self, node: Node, sent: list[Message]) -> None:
@@ -190,33 +196,47 @@ class _Thread:
         return last is not None and any(moment is not None and moment > last for moment in moments)
 
 
-class _Common:
-    """Settings, response fields and envelopes of a row's calls: told once where all agree, else with each answer."""
+_PARTS = ("request", "response", "log")
+
+
+class _Told:
+    """Settings, response fields and envelopes of a row's calls: each answer has what is new since the one before."""
 
     def __init__(self, calls: Sequence[Call]) -> None:
         self._calls = calls
-        self._parts = ("request", "response", "log")
-        self._shared = {part: _agreed([getattr(call, part) for call in calls]) for part in self._parts}
+        self._own: dict[int, Body] = {}
+        last: dict[str, Body] = {part: {} for part in _PARTS}
+        model: str | None = None
+        for call in calls:
+            if not call.answers:
+                continue
+            found: Body = {}
+            for part in _PARTS:
+                now = getattr(call, part)
+                if changed := _changed(last[part], now):
+                    found[part] = changed
+                last[part] = now
+            if call.asked_model not in (None, call.model, model):
+                found["asked_model"] = model = call.asked_model
+            if call.previous:
+                found["previous_response_id"] = call.previous
+            self._own[id(call)] = found
 
     def own(self, call: Call) -> Body:
-        """What only this call says."""
-        found: Body = {}
-        for part in self._parts:
-            shared = self._shared[part]
-            if left := {key: value for key, value in getattr(call, part).items() if key not in shared}:
-                found[part] = left
-        if call.asked_model and call.asked_model != call.model:
-            found["asked_model"] = call.asked_model
-        if call.previous:
-            found["previous_response_id"] = call.previous
-        return found
+        """What is new with this call; a key that it no longer has is null."""
+        return self._own.get(id(call), {})
 
-    def extra(self, texts: list[str], tools: Any) -> Body:
-        """What all say; what calls without an answer say; system texts and tools that changed on the way."""
-        found: Body = {part: shared for part, shared in self._shared.items() if shared}
-        silent = [{"call": call.named(), **self.own(call)} for call in self._calls if not call.answers]
-        silent = [told for told in silent if any(told.values())]
-        if silent:
+    def facts(self, call: Call) -> Body:
+        """All that a call without an answer says; it lies with the last message that was sent."""
+        found = {part: getattr(call, part) for part in _PARTS}
+        found |= {"call": call.named(), "asked_model": call.asked_model, "previous_response_id": call.previous}
+        return {key: value for key, value in found.items() if value}
+
+    def extra(self, texts: list[str], tools: Any, asked: bool) -> Body:
+        """What calls say of which no message is known; system texts and tools that changed on the way."""
+        found: Body = {}
+        silent = [told for call in self._calls if not call.answers and (told := self.facts(call))]
+        if silent and not asked:
             found["unanswered"] = silent
         errors = [{"call": call.call, "error": call.error} for call in self._calls[:-1] if call.error]
         if errors:
@@ -232,10 +252,9 @@ class _Common:
         return found
 
 
-def _agreed(bodies: Sequence[Body]) -> Body:
-    """The items that all bodies have."""
-    first, *others = bodies
-    return {key: value for key, value in first.items() if all(key in other and other[key] == value for other in others)}
+def _changed(before: Body, now: Body) -> Body:
+    gone = {key: None for key in before if key not in now}
+    return gone | {key: value for key, value in now.items() if key not in before or before[key] != value}
 
 
 def joined_pieces(messages: list[Message]) -> list[Message]:

@@ -268,7 +268,7 @@ def test_changed_details_do_not_part_calls() -> None:
     call = chat("r2", [*history, say("tool", "a key", tool_call_id="other")], THERE, at=5)
     (row,) = rows(events([THREE[0], call]))
     assert row["n_records"] == 2
-    assert "Be brief. It is 01:00." in row["extra"]
+    assert json.loads(row["message_info"][4]["extra"])["system_texts"] == ["Be brief. It is 01:00."]
 
 
 @pytest.mark.parametrize("poll_first", [False, True])
