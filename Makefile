@@ -1,12 +1,12 @@
 # `make` or `make help` lists what there is. Everything runs in .venv, made from requirements.lock when that changes.
 .DEFAULT_GOAL := help
-.PHONY: help demo test slow check format lint types drift lowest golden derive bench lock clean
+.PHONY: help demo test test-trainers slow check format lint types drift lowest golden derive bench lock clean
 
 BIN := .venv/bin
 ENV := .venv/.made
 
 help:  ## This list
-	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "make %-8s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "make %-13s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
 $(ENV): requirements.lock pyproject.toml .ci/venv
 	@PYTHON="$(PYTHON)" sh .ci/venv
@@ -20,6 +20,10 @@ test: $(ENV)  ## Every quick test
 
 slow: $(ENV)  ## The tests marked slow alone: real servers, browsers, clusters, large inputs
 	@$(BIN)/python -m pytest -n auto --dist worksteal --thorough -m slow
+
+test-trainers:  ## Real trainers on real exports, in an environment of their own (2.4 GB, minutes)
+	@PYTHON="$(PYTHON)" sh .ci/trainers
+	@.venv-trainers/bin/python -m pytest tests/trainers
 
 check: format lint types drift  ## What CI runs: format, lint, types, drift of what is derived, every test
 	@$(BIN)/python -m pytest -n auto --dist worksteal --thorough
@@ -56,4 +60,4 @@ lock:  ## Resolve the dependencies anew (needs uv)
 		--no-emit-index-url --upgrade --custom-compile-command "make lock" --output-file requirements.lock
 
 clean:  ## Remove what make made
-	rm -rf .venv .venv-lowest .mypy_cache .pytest_cache .ruff_cache .hypothesis build dist
+	rm -rf .venv .venv-lowest .venv-trainers .mypy_cache .pytest_cache .ruff_cache .hypothesis build dist
