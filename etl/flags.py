@@ -24,6 +24,7 @@ FLAGS: dict[str, str] = {
     "reasked": "An answer was given after a complaint about another, and both were left out of what was sent later.",
     "result_elsewhere": "A large result lies in a file beside the log; `message_info.extra.side_file` names it.",
     "reused_call_id": "Two calls had one id: the second became `x#2`, the original is in `message_info.extra`.",
+    "roles_inferred": "The log does not say who spoke: roles are read from the order or the layout of the text.",
     "truncated_source": "The source was cut off in this conversation.",
     "unaligned_tokens": "Token ids, mask and log probabilities had different lengths; they are in `extra.unread`.",
     "unlogged_turns": "Some turns of the assistant are known from later requests only: no logged call gave them.",

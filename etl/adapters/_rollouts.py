@@ -42,6 +42,17 @@ def count(value: Any) -> int | None:
     return value if type(value) is int and value >= 0 else None
 
 
+def reals(value: Any) -> list[float] | None:
+    """A list of numbers (log probabilities, a mask) as doubles; None where it is anything else.
+
+    >>> reals([-0.5, 0]), reals([]), reals(["-0.5"]), reals(None)
+    ([-0.5, 0.0], [], None, None)
+    """
+    if not isinstance(value, list) or not all(type(item) in (int, float) and abs(item) < 1 << 53 for item in value):
+        return None
+    return [float(item) for item in value]
+
+
 def text(value: Any) -> str | None:
     """A text that says something, else None."""
     return value if isinstance(value, str) and value else None

@@ -52,9 +52,12 @@ _SCORED = (
     frozenset({"epoch", "target"}),
     frozenset({"trajectory_format"}),
     frozenset({"session_start", "last_updated"}),
+    frozenset({"completion", "advantage", "step"}),
+    frozenset({"schema_version", "scenario_id"}),
+    frozenset({"schema_version", "loss_mask"}),
 )
-"""Keys that make a record more than a plain chat: an attempt at a task (verifiers, Inspect, mini-SWE-agent), a session
-of Hermes that is written anew as it grows."""
+"""Keys that make a record more than a plain chat: an attempt at a task (verifiers, Inspect, mini-SWE-agent, TRL), a
+session of Hermes that is written anew as it grows, a training row of whileai."""
 
 
 _HARNESS = ("<task>", "<user_message>", "<environment_details>")
