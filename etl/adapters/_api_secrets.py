@@ -10,8 +10,10 @@ from urllib.parse import parse_qsl, quote, urlsplit, urlunsplit
 REMOVED = "[credential]"
 _NAMES = re.compile(
     r"(?i)^(.*[-_])?(authorization|cookies?|set-cookie|api[-_]?keys?|x-api-key|secret|password|passwd|"
-    r"access[-_]?token|auth[-_]?token|security-token|session-token|signature|credential|aws_\w*key\w*)$"
+    r"access[-_]?token|(auth|authorization|bearer|refresh|security|session|id)[-_]?token|signature|credentials?|"
+    r"connection[-_]?string|encoded[-_]api[-_]key|aws_\w*key\w*)$"
 )
+_ADDRESS = re.compile(r"https?://\S+$")
 _PARAMETERS = re.compile(r"(?i)^(api[-_]?)?key$|token|secret|sig(nature)?$|credential|password|auth")
 
 
@@ -26,8 +28,31 @@ def is_credential(name: str) -> bool:
 
 
 def without_credentials(settings: dict[str, Any]) -> dict[str, Any]:
-    """Headers, or the settings of a request, with every credential replaced by a label."""
-    return {key: REMOVED if value and is_credential(key) else value for key, value in settings.items()}
+    """Headers, the settings of a request, an envelope: every credential in them, at any depth, replaced by a label.
+
+    >>> without_credentials({"mcp": [{"authorization_token": "abc", "url": "https://h.example/?key=abc"}]})
+    {'mcp': [{'authorization_token': '[credential]', 'url': 'https://h.example/?key=[credential]'}]}
+    """
+    keyed = type(kind := settings.get("type")) is str and is_credential(kind)  # Azure: {type: api_key, key: …}
+    made = {}
+    for key, value in settings.items():
+        if value and type(value) is not dict and (is_credential(key) or (keyed and key == "key")):
+            made[key] = REMOVED
+        else:
+            made[key] = cleaned(value)
+    return made
+
+
+def cleaned(value: Any) -> Any:
+    """A value of an envelope without the credentials in it, those in addresses too."""
+    kind = type(value)
+    if kind is dict:
+        return without_credentials(value)
+    if kind is list:
+        return [cleaned(item) for item in value]
+    if kind is str and value[:4] == "http" and ("?" in value or "@" in value) and _ADDRESS.match(value):
+        return clean_url(value)
+    return value
 
 
 @functools.lru_cache(4096)
