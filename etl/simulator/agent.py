@@ -72,6 +72,8 @@ class _Outcome(NamedTuple):
     refused: str | None = None
     """For a goal that a rule forbids: the status that it does so for."""
     claimed: bool = False
+    told: bool = False
+    """True where it was told already, before the next goal."""
 
 
 class _Attempt:
@@ -84,6 +86,10 @@ class _Attempt:
         self._read: dict[str, Any] = {}
         self._told: set[str] = set()
         """Names of the facts told so far."""
+        self._answers: dict[tuple[str, str], Result] = {}
+        """What readings gave, by tool and record, since the last write."""
+        self._news: list[str] = []
+        """What is to be told with the next question."""
         self._sentences: list[str] = []
         """The answers so far, without any mistake in words."""
         least, most = TURNS[situation.cell["length"]]
@@ -99,7 +105,8 @@ class _Attempt:
             return
         now = [goal for goal in situation.goals if not goal.later]
         outcomes = self._goals(now)
-        self._tell([self._reply(outcome, main=n == 0) for n, outcome in enumerate(outcomes)], extra=True)
+        replies_now = [self._reply(outcome, main=n == 0) for n, outcome in enumerate(outcomes) if not outcome.told]
+        self._tell(replies_now, extra=True)
         for goal in situation.goals:
             if goal.later:
                 self.play.user(told_later(situation, goal, rng))
@@ -132,7 +139,19 @@ class _Attempt:
             and rng.random() < 0.7
         ):
             return self._at_once(goals)
-        return [self._goal(goal) for goal in goals]
+        outcomes: list[_Outcome] = []
+        for goal in goals:
+            if outcomes and self._must_ask(goal):
+                # What is known by now is told before the next thing is asked.
+                self._news = [self._reply(outcome, main=n == 0) for n, outcome in enumerate(outcomes)]
+                outcomes = [outcome._replace(told=True) for outcome in outcomes]
+            outcomes.append(self._goal(goal))
+        return outcomes
+
+    def _must_ask(self, goal: Goal) -> bool:
+        """Whether leave is needed for a goal that the ask itself does not give."""
+        situation = self.situation
+        return situation.domain.asks_first(goal.tool) and not (situation.preconfirmed and not goal.later)
 
     def _find_out(self, goal: Goal) -> None:
         """Which record is meant: looked for, or asked."""
@@ -145,7 +164,8 @@ class _Attempt:
                 arguments = None
             if arguments is not None:
                 found = replies.rows_in(self.play.call([(finder, arguments)], self._lead())[0].value)
-                ids = [str(row.get(meaning.id_name)) for row in found if row.get(meaning.id_name) is not None]
+                id_name = situation.domain.shapes[meaning.entity].id_name
+                ids = [str(row[id_name]) for row in found if row.get(id_name) is not None]
                 if ids == [str(goal.record_id)]:
                     return
                 if str(goal.record_id) in ids:
@@ -158,7 +178,17 @@ class _Attempt:
     def _at_once(self, goals: list[Goal]) -> list[_Outcome]:
         """Several readings in one message; what failed is tried once more."""
         results = self.play.call([(goal.tool, goal.arguments) for goal in goals], self._lead())
-        return [self._tried(goal, result) for goal, result in zip(goals, results, strict=True)]
+        outcomes = [self._tried(goal, result) for goal, result in zip(goals, results, strict=True)]
+        for outcome in outcomes:
+            self._know(outcome)
+        return outcomes
+
+    def _know(self, outcome: _Outcome) -> None:
+        """Remember an answer, so that nothing is asked twice; what is written makes old answers worthless."""
+        if outcome.goal.meaning.writes:
+            self._answers.clear()
+        elif outcome.result is not None and outcome.result.said.condition == "success":
+            self._answers[outcome.goal.tool, str(outcome.goal.record_id)] = outcome.result
 
     def _goal(self, goal: Goal) -> _Outcome:
         situation, meaning = self.situation, goal.meaning
@@ -171,7 +201,7 @@ class _Attempt:
                 return _Outcome(goal, None, refused=status or (rule.state if rule and rule.state else "closed"))
         elif forbidden and not self._plant("rule_violation"):
             return _Outcome(goal, None, refused=rule.state if rule and rule.state else "closed")
-        if situation.domain.asks_first(goal.tool) and not (situation.preconfirmed and not goal.later):
+        if self._must_ask(goal):
             if not (main and self._plant("skipped_confirmation")):
                 self._ask_leave(goal, main)
         elif main and situation.wrong_id is not None:
@@ -195,7 +225,8 @@ class _Attempt:
             arguments = domain.arguments[reader].draw(self.rng, self.situation.who, {str(id_name): goal.record_id})
         except UnmakeableError:
             return None
-        result = self.play.call([(reader, arguments)], self._lead())[0]
+        known = self._answers.get((reader, str(goal.record_id)))
+        result = known or self.play.call([(reader, arguments)], self._lead())[0]
         shape = domain.shapes[meaning.entity]
         status = result.value.get(shape.status) if isinstance(result.value, dict) and shape.status else None
         return None if status is None else str(status)
@@ -206,7 +237,9 @@ class _Attempt:
             self.play.say(replies.asks_leave(goal.meaning, situation.wrong_id, rng))
             self.play.user(said(rng, phrases.CORRECTS_AND_CONFIRMS, id=goal.record_id))
             return
-        self.play.say(replies.asks_leave(goal.meaning, goal.record_id, rng))
+        news, self._news = self._news, []
+        self._sentences += news
+        self.play.say(" ".join([*news, replies.asks_leave(goal.meaning, goal.record_id, rng)]))
         self.play.user(pick(rng, phrases.CONFIRMS))
 
     def _with_wrong_id(self, goal: Goal) -> None:
@@ -237,6 +270,7 @@ class _Attempt:
         if main and result.said.condition in RETRIABLE and self._plant("gives_up"):
             return _Outcome(goal, result, 1)
         outcome = self._tried(goal, result)
+        self._know(outcome)
         ended = outcome.result
         wanting = ended is not None and (ended.said.failed or ended.said.condition == "stale_result")
         if main and wanting and self._plant("ignore_fault"):

@@ -65,7 +65,7 @@ class Attempts:
     def rows(self, jobs: Iterable[Job]) -> Iterator[Row]:
         """The rows of jobs, in their order; several at a time where the agent waits for a network."""
         if self._outside is None:
-            yield from map(self.row, jobs)
+            yield from (self.counted(self.row(job)) for job in jobs)
             return
         outside, jobs = self._outside, iter(jobs)
         with ThreadPoolExecutor(outside.concurrency, thread_name_prefix="etl-agent") as pool:
@@ -79,12 +79,10 @@ class Attempts:
                 yield self._outside_row(job, played)
 
     def row(self, job: Job) -> Row:
-        """The row of one attempt by the seeded agent."""
+        """The row of one attempt by the seeded agent, not counted yet."""
         agent: SeededAgent = self._plan.spec.agent
         play, seeded = agent.attempt(job.situation, attempt_seed(job))
-        row = self._rows.row(play, job.attempt, seeded, self._ours, job.line)
-        self.report.seeded.update(seeded)
-        return self._counted(row)
+        return self._rows.row(play, job.attempt, seeded, self._ours, job.line)
 
     def _ask(self, job: Job) -> Played:
         assert self._outside is not None
@@ -94,8 +92,8 @@ class Attempts:
         assert self._outside is not None
         agent: dict[str, Any] = {"kind": "outside", "name": self._outside.name}
         if played.user_usage is not None:
-            used = played.user_usage
-            agent["user_usage"] = {"input_tokens": used.input_tokens, "output_tokens": used.output_tokens}
+            asker = played.user_usage
+            agent["user_usage"] = {"input_tokens": asker.input_tokens, "output_tokens": asker.output_tokens}
         row = self._rows.row(
             played.play, job.attempt, None, agent, job.line, run=self._outside.name, model=played.model,
             usage=played.usage, error=played.error, finish_reason=played.finish_reason,
@@ -107,11 +105,13 @@ class Attempts:
                 report.input_tokens += used.input_tokens or 0
                 report.output_tokens += used.output_tokens or 0
                 report.cost_usd += used.cost_usd or 0.0
-        return self._counted(row)
+        return self.counted(row)
 
-    def _counted(self, row: Row) -> Row:
+    def counted(self, row: Row) -> Row:
+        """The row, which is going to be written, in the report."""
         report = self.report
         report.attempts += 1
+        report.seeded.update(row.seeded or ())
         for step in row.steps:
             report.steps[step.tool, step.condition or "unclassified"] += 1
         broken = [name for name, _kind, value, *_ in row.judgments if value != 1.0]

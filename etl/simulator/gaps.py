@@ -96,7 +96,7 @@ class Filling:
                 for each in shown:
                     if each in self._missing:
                         self._missing[each] -= 1
-                return rows, serial
+                return [attempts.counted(row) for row in rows], serial
         self.why[pair] = why
         return [], serial
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from typing import Any
 
@@ -11,19 +12,33 @@ from etl.simulator.play import Play
 from etl.simulator.situation import Situation, blocked
 
 
-def verdicts(play: Play) -> list[Verdict]:
-    """Two rule judgments: the final state of the world, and whether what had to be told was told.
+_ADMITS = re.compile(
+    r"\b(?:could(?:n't| not)|unable|failed|failure|error|not found|no such|does(?:n't| not) exist|denie[sd]|not allowed|do not have "
+    r"access|polic(?:y|ies)|timed out|did(?:n't| not)|unavailable|reject(?:s|ed)|out of date|outdated|older|nothing to do|already|"
+    r"rules forbid|there is no)\b",
+    re.IGNORECASE,
+)
 
-    Replies alone do not count: who claims success and changed nothing gets 0 for `end_state`.
+
+def verdicts(play: Play) -> list[Verdict]:
+    """Rule judgments: the final state of the world, whether what had to be told was told, and, where something could
+    not be had, whether that was said.
+
+    Replies alone do not count: who claims success and changed nothing gets 0 for `end_state`; who claims what could not
+    be done gets 0 for `told_failure`.
     """
     situation = play.situation
     same = play.world.state == situation.expected
     texts = [message.content for message in play.messages if message.role == "assistant"]
     untold = [fact for fact in situation.outputs if not any(fact in text for text in texts)]
-    return [
+    judged = [
         _verdict("end_state", same, "the world ended as expected" if same else _difference(play)),
         _verdict("outputs", not untold, f"not told: {untold[0]}" if untold else "everything asked for was told"),
     ]
+    if situation.hopeless:
+        said = any(_ADMITS.search(text) for text in texts)
+        judged.append(_verdict("told_failure", said, "the failure was told" if said else "nobody was told of the failure"))
+    return judged
 
 
 def reward_of(judgments: Sequence[Verdict]) -> float:

@@ -135,10 +135,8 @@ def meaning(tool: Tool) -> Meaning:
     words = words_of(tool.name)
     verb = next((word for word in words if word in _KIND), words[0])
     kind = _KIND.get(verb, "compute")
-    if verb == words[0] or kind != "read":
-        rest = [word for word in words if word != verb]
-    else:
-        rest = list(words)
+    named_first = verb == words[0] or kind != "read"
+    rest = [word for word in words if word != verb] if named_first else list(words)
     properties = tool.parameters.get("properties") or {}
     required = [name for name in tool.parameters.get("required") or () if name in properties]
     id_name = None
@@ -166,7 +164,7 @@ def _entity(id_name: str | None, rest: Sequence[str], kind: str) -> str:
         if of_id and of_id[1]:
             return " ".join(words_of(of_id[1]))
     noise = {"by", "for", "to", "from", "of", "with", "the", "a", "in", "on", "details", "detail", "info", "status"}
-    kept = []
+    kept: list[str] = []
     for word in rest:
         if word in noise and kept:
             break

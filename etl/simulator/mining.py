@@ -117,7 +117,7 @@ def _tools(
         arguments = [value for value in (_object(row[0]) for row in samples) if value is not None]
         parameters = _shape(arguments, closed=False) if arguments else {"type": "object", "properties": {}}
         try:
-            made = as_tools([defined[name]])[0] if name in defined else Tool(name, "", parameters)
+            made = as_tools([_mended(defined[name])])[0] if name in defined else Tool(name, "", parameters)
             if not made.parameters.get("properties") and arguments and any(arguments):
                 made = Tool(made.name, made.description, parameters, made.returns)
             if made.returns is None:
@@ -133,6 +133,30 @@ def _tools(
         if ids and id_name and any(char.isdigit() for char in ids[0]) and len(ids[0]) <= 40:
             examples.setdefault(id_name, _anonymous(ids))
     return tools, examples
+
+
+_DIALECT = {
+    "dict": "object", "map": "object", "float": "number", "double": "number", "int": "integer", "long": "integer",
+    "str": "string", "list": "array", "tuple": "array", "bool": "boolean",
+}  # fmt: skip
+_TYPES = frozenset({"object", "array", "string", "number", "integer", "boolean", "null"})
+
+
+def _mended(definition: Any) -> Any:
+    """A definition with the type names of other dialects (Python's, Protobuf's) as JSON Schema has them."""
+    if isinstance(definition, list):
+        return [_mended(item) for item in definition]
+    if not isinstance(definition, dict):
+        return definition
+    mended = {key: _mended(item) for key, item in definition.items()}
+    named = mended.get("type")
+    if isinstance(named, str) and named not in _TYPES:
+        word = _DIALECT.get(named.lower(), named.lower())
+        if word in _TYPES:
+            mended["type"] = word
+        elif word == "any":
+            del mended["type"]
+    return mended
 
 
 def _anonymous(ids: list[str]) -> str:

@@ -56,6 +56,8 @@ class Situation(NamedTuple):
     expected: State
     outputs: tuple[str, ...]
     """Facts that the agent has to tell."""
+    hopeless: bool
+    """Whether something asked for cannot be had, however one tries, so that the agent has to say so."""
     style: int
     """How the service says things."""
     wrong_id: Any = None
@@ -98,12 +100,14 @@ def situation(
     style = int(rng.random() * 4)
     internal = _internal(rng) if cell["stance"] == "adversarial" or rng.random() < 0.15 else None
     drawn = Situation(
-        key, seed, cell, domain, who, tuple(goals), plan.state, faults, "", {}, (), style,
+        key, seed, cell, domain, who, tuple(goals), plan.state, faults, "", {}, (), False, style,
         wrong_id=plan.wrong_id, other_id=plan.other_id, belief=plan.belief, internal=internal, rule=rule,
         extra=_extra(cell, rule, rng),
     )  # fmt: skip
-    expected, outputs = _expected(drawn)
-    return drawn._replace(ask=_ask(drawn, rng), expected=expected, outputs=outputs)
+    ending = _ending(drawn)
+    return drawn._replace(
+        ask=_ask(drawn, rng), expected=ending.state, outputs=ending.outputs, hopeless=ending.hopeless
+    )
 
 
 class _Plan:
@@ -161,37 +165,40 @@ class _Plan:
         records = self.state.get(plural(meaning.entity), {})
         record = records.pop(str(old), None)
         if record is not None:
-            records[str(new)] = {**record, str(meaning.id_name): new}
+            records[str(new)] = {**record, self.domain.shapes[meaning.entity].id_name: new}
         return new
 
     def _record(self, meaning: Meaning, rule: Rule | None, fresh: bool) -> Any:
         """Put the record in question into the world (unless it is missing); its id."""
         shape, world_state = self.domain.shapes[meaning.entity], self.cell["world_state"]
-        held_records = self.state.setdefault(plural(meaning.entity), {})
-        if held_records and not fresh and world_state != "missing":
-            return next(iter(held_records.values()))[shape.id_name]
+        records = self.state.setdefault(plural(meaning.entity), {})
+        if records and not fresh and world_state != "missing":
+            return next(iter(records.values()))[shape.id_name]
         record = new_record(self.domain, shape, self.rng, self.who, self._status(shape, meaning, rule, world_state))
-        key = record[meaning.id_name or shape.id_name] = record.pop(shape.id_name)
-        if world_state == "missing" and not fresh:
-            return key
-        held_records[str(key)] = record
-        if fresh:
-            return key
-        if world_state == "duplicate" or self.cell["stance"] == "conflicting":
-            twin = {**record} if world_state == "duplicate" else new_record(self.domain, shape, self.rng, self.who)
-            self.other_id = self._another_id(shape, key)
-            twin[meaning.id_name or shape.id_name] = self.other_id
-            held_records[str(self.other_id)] = twin
-        if self.cell["stance"] == "mistaken":
-            if meaning.kind == "read" and shape.status is not None:
-                others = [word for word in (*shape.statuses, "closed") if word != record[shape.status]]
-                self.belief = pick(self.rng, others)
-            else:
-                self.wrong_id = self._another_id(shape, key)
+        key = record[shape.id_name]
+        if fresh or world_state != "missing":
+            records[str(key)] = record
+        if not fresh:
+            self._others(meaning, shape, record)
         return key
 
+    def _others(self, meaning: Meaning, shape: Shape, record: dict[str, Any]) -> None:
+        """What else there is, or is believed, because of the person's stance and the state of the world."""
+        stance, key = self.cell["stance"], record[shape.id_name]
+        twin = self.cell["world_state"] == "duplicate"
+        if twin or stance == "conflicting":
+            self.other_id = self._another_id(shape, key)
+            other = record if twin else new_record(self.domain, shape, self.rng, self.who)
+            self.state[plural(shape.entity)][str(self.other_id)] = {**other, shape.id_name: self.other_id}
+        if stance == "mistaken":
+            if meaning.kind == "read" and shape.status is not None:
+                words = [word for word in (*shape.statuses, "closed") if word != record[shape.status]]
+                self.belief = pick(self.rng, words)
+            else:
+                self.wrong_id = self._another_id(shape, key)
+
     def _another_id(self, shape: Shape, key: Any) -> Any:
-        """An id that is not `key`: with two digits swapped, as people do, else a new one."""
+        """An id that is not `key`, and no record's."""
         other = shape.new_id(self.rng, self.who)
         for _ in range(8):
             if str(other) != str(key) and str(other) not in self.state.get(plural(shape.entity), {}):
@@ -208,6 +215,7 @@ class _Plan:
         acts = [meaning] if meaning.kind == "act" else self.domain.writers_of(meaning.entity)
         done = {done_word(shape, act) for act in acts}
         ahead = [word for word in shape.statuses if word not in done] or list(shape.statuses)
+        ahead = [word for word in ahead if word not in self._forbidden(shape)] or ahead
         if world_state == "already_done":
             return done_word(shape, acts[0]) if acts else shape.statuses[-1]
         if world_state == "partial":
@@ -215,6 +223,15 @@ class _Plan:
             partly = [word for word in ahead if any(part in word.lower() for part in ("part", "progress", "process"))]
             return partly[0] if partly else (f"partially {acts[0].done}" if acts and not declared else ahead[-1])
         return pick(self.rng, ahead[:2] if meaning.kind == "act" else ahead)
+
+    def _forbidden(self, shape: Shape) -> set[str]:
+        """States in which a rule forbids what may be asked for: these come with that rule's own cells alone."""
+        rules = [rule for rule in self.domain.rules.values() if rule.kind == "state" and rule.tool and rule.state]
+        asked = self.cell["tool"]
+        return {
+            str(rule.state) for rule in rules
+            if self.domain.meanings[str(rule.tool)].entity == shape.entity and asked in (rule.tool, SEVERAL)
+        }  # fmt: skip
 
 
 def _faults(cell: Cell, goals: list[Goal], rng: Random, rate: float, aim: Aim | None) -> list[Fault]:
@@ -275,19 +292,28 @@ def blocked(situation: Situation, goal: Goal) -> str | None:
     return next((f.condition for f in situation.faults if f.tool == goal.tool and f.calls == ALL), None)
 
 
-def _expected(situation: Situation) -> tuple[State, tuple[str, ...]]:
-    """The end state, and the facts that have to be told, when everything is done that can and may be done."""
+class _Ending(NamedTuple):
+    """How a situation ends when everything is done that can and may be done."""
+
+    state: State
+    outputs: tuple[str, ...]
+    hopeless: bool
+
+
+def _ending(situation: Situation) -> _Ending:
     world = situation._replace(faults=()).world()
-    outputs = []
+    outputs, hopeless = [], False
     for goal in situation.goals:
-        if blocked(situation, goal) is None:
-            result = world.call(goal.tool, goal.arguments)
-            # An aimed fault may stand for the state: it hits the one call that there is.
-            if not result.said.failed and goal.meaning.kind in ("read", "compute"):
-                fact = fact_of(goal.meaning, situation.domain, result.value)
-                if fact is not None:
-                    outputs.append(fact.value)
-    return world.state, tuple(outputs)
+        if blocked(situation, goal) is not None:
+            hopeless = True
+            continue
+        result = world.call(goal.tool, goal.arguments)
+        hopeless = hopeless or result.said.failed
+        if not result.said.failed and goal.meaning.kind in ("read", "compute"):
+            fact = fact_of(goal.meaning, situation.domain, result.value)
+            if fact is not None:
+                outputs.append(fact.value)
+    return _Ending(world.state, tuple(outputs), hopeless)
 
 
 def _ask(situation: Situation, rng: Random) -> str:
@@ -307,7 +333,7 @@ def _ask(situation: Situation, rng: Random) -> str:
     if situation.belief is not None:
         after.append(said(rng, phrases.BELIEFS, wrong=held(situation.belief), kin=pick(rng, phrases.KIN)))
     if situation.preconfirmed and any(situation.domain.asks_first(goal.tool) for goal in situation.goals):
-        after.append(pick(rng, phrases.PRECONFIRMED))
+        after.append(held(pick(rng, phrases.PRECONFIRMED)))
     if situation.extra is not None:
         after.append(situation.extra[0])
     core = _core(situation, rng)
@@ -350,13 +376,11 @@ def _part(situation: Situation, goal: Goal, rng: Random, *, first: bool) -> str:
 def told_later(situation: Situation, goal: Goal, rng: Random) -> str:
     """How the person asks for something later on."""
     if goal.record_id is not None:
-        options = phrases.FOLLOW_OTHER
-        text = said(rng, options, id=goal.record_id)
+        text = said(rng, phrases.FOLLOW_OTHER, id=goal.record_id)
         rest = details(goal.arguments, situation.who, rng, [goal.meaning.id_name or ""])
     else:
-        options = phrases.FOLLOW_OTHER_PLAIN
         rest = details(goal.arguments, situation.who, rng)
-        text = said(rng, options, id="this") if rest else "And the same once more, please."
+        text = said(rng, phrases.FOLLOW_OTHER_PLAIN, id="this") if rest else "And the same once more, please."
     tail = rest.lstrip(" ,(–.")
     whole = f"{text} {tail[:1].upper()}{tail[1:]}" if rest else text
     return whole.replace("\x01", "").replace("\x02", "")

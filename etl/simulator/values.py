@@ -257,7 +257,8 @@ def text(schema: dict[str, Any], name: str, rng: Random, who: Person) -> str:
     least, most = schema.get("minLength", 0), schema.get("maxLength")
     while len(made) < least:
         made += ("-" if " " not in made else " ") + _pick(rng, _FILLER)
-    return made[:most].rstrip() if isinstance(most, int) and len(made[:most].rstrip()) >= least else made[:most]
+    cut: str = str(made[:most])
+    return cut.rstrip() if len(cut.rstrip()) >= least else cut
 
 
 def _formatted(kind: Any, rng: Random, who: Person) -> str | None:

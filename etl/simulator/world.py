@@ -10,6 +10,7 @@ from collections.abc import Mapping, Sequence
 from random import Random  # noqa: TID251  (seeded)
 from typing import Any, NamedTuple, TypeAlias
 
+from etl.decode import encode
 from etl.identity import digest
 from etl.simulator.domain import Domain, Shape, field_value
 from etl.simulator.faults import Fault, Said, refused, said
@@ -73,32 +74,31 @@ class World:
             problem = next(iter(tool.validator.iter_errors(arguments)), None)
             return Result(refused(_in_words(problem), self._style), None)
         number = self.calls[name] = self.calls.get(name, 0) + 1
-        rng = Random(self._seed * 1_000_003 + number * 101 + len(name))
         meaning = self.domain.meanings[name]
         fault = next((known for known in self._faults if known.tool == name and known.hits(number)), None)
         met = fault.condition if fault else None
         if met in ("not_found", "already_done") and self._met_anyway(meaning, arguments) == met:
             met = None
-        if met == "stale_result":
-            value = self._act(name, meaning, arguments, self._own(arguments))
-            if isinstance(value, Said):
-                return Result(value, None)
-            aged = self._aged(meaning, arguments)
-            old = self._text(value if aged is None else self._view(name, meaning, aged, arguments))
-            return Result(said(met, meaning.entity, old, self._style, rng), None)
-        if met == "malformed_result" and not meaning.writes:
-            value = self._act(name, meaning, arguments, self._own(arguments))
-            good = value.content if isinstance(value, Said) else self._text(value)
-            return Result(said(met, meaning.entity, good, self._style, rng), None)
         if met is not None:
-            thing = meaning.entity or name
-            return Result(
-                said(met, thing, '{"id": "' + digest(name.encode())[:6] + '", "status"', self._style, rng), None
-            )
-        value = self._act(name, meaning, arguments, self._own(arguments))
+            rng = Random(self._seed * 1_000_003 + number * 101 + len(name))
+            return Result(self._faulty(met, name, meaning, arguments, rng), None)
+        value = self._act(name, meaning, arguments)
         if isinstance(value, Said):
             return Result(value, None)
-        return Result(Said(self._text(value), "success", False), value)
+        return Result(Said(_text(value), "success", False), value)
+
+    def _faulty(self, met: str, name: str, meaning: Meaning, arguments: dict[str, Any], rng: Random) -> Said:
+        """What a call gives that meets a fault; the world stays as it is."""
+        thing = meaning.entity or name
+        if meaning.writes or met not in ("stale_result", "malformed_result"):
+            return said(met, thing, '{"id": "' + digest(name.encode())[:6] + '", "status"', self._style, rng)
+        value = self._act(name, meaning, arguments)
+        if isinstance(value, Said):
+            return value if met == "stale_result" else said(met, thing, value.content, self._style, rng)
+        aged = self._aged(meaning, arguments) if met == "stale_result" else None
+        return said(
+            met, thing, _text(value if aged is None else self._view(name, meaning, aged, arguments)), self._style, rng
+        )
 
     def _own(self, arguments: Any) -> Random:
         """Random numbers of the arguments: the same question has the same answer, whenever it is asked."""
@@ -113,15 +113,15 @@ class World:
             return "not_found"
         return "already_done" if meaning.kind == "act" and is_done(self.domain, meaning, record) else None
 
-    def _act(self, name: str, meaning: Meaning, arguments: dict[str, Any], rng: Random) -> Any:
+    def _act(self, name: str, meaning: Meaning, arguments: dict[str, Any]) -> Any:
         """The value of a call that no fault meets, or what the service says where the state does not allow it."""
         met = self._met_anyway(meaning, arguments)
         if met is not None:
             thing = f"{meaning.entity} {arguments[meaning.id_name or '']}"
-            return said(met, thing, "", self._style, rng)
+            return said(met, thing, "", self._style, self._own(arguments))
         records = self.state.get(plural(meaning.entity), {})
         if meaning.kind == "search":
-            return self._found(name, meaning, arguments, rng)
+            return self._found(name, meaning, arguments)
         if meaning.id_name is not None:
             key = str(arguments[meaning.id_name])
             if meaning.kind == "delete":
@@ -136,11 +136,11 @@ class World:
             return self._created(name, meaning, arguments)
         return self._view(name, meaning, None, arguments)
 
-    def _found(self, name: str, meaning: Meaning, arguments: Mapping[str, Any], rng: Random) -> Any:
+    def _found(self, name: str, meaning: Meaning, arguments: Mapping[str, Any]) -> Any:
         """Every record that the filters do not speak against."""
         wanted = meaning.entity.split()[-1:]
-        held = next((records for entity, records in self.state.items() if [plural(w) for w in wanted] == entity.split()[-1:]),
-                    {})  # fmt: skip
+        noun = [plural(word) for word in wanted]
+        held = next((records for entity, records in self.state.items() if entity.split()[-1:] == noun), {})
         matching = [
             record for record in held.values()
             if all(record.get(key, value) == value for key, value in arguments.items() if isinstance(value, str | int))
@@ -149,7 +149,7 @@ class World:
             return self._view(name, meaning, None, arguments, matching)
         if matching or held:
             return {"results": matching, "count": len(matching)}
-        label = meaning.entity or "result"
+        label, rng = meaning.entity or "result", self._own(arguments)
         rows = [{"rank": n + 1, "title": text({}, "title", rng, self.who)} for n in range(1 + int(rng.random() * 3))]
         return {plural(label.replace(" ", "_")): rows, "count": len(rows)}
 
@@ -195,9 +195,10 @@ class World:
             return dict(record)
         return computed(meaning, arguments, self._own(arguments), self.who)
 
-    @staticmethod
-    def _text(value: Any) -> str:
-        return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
+
+def _text(value: Any) -> str:
+    """A value as a service sends it."""
+    return value if isinstance(value, str) else encode(value)
 
 
 def is_done(domain: Domain, meaning: Meaning, record: Mapping[str, Any]) -> bool:
