@@ -218,7 +218,8 @@ class _Call:
             "provider": exchange.provider or provider_at(self._url) or self._codec.provider, "at": exchange.at,
             "ended_at": exchange.ended_at, "created": answer.at, "error": error, "done": answer.done,
             "usage": _counted(usage), "response_id": answer.id, "previous": previous, "thread": self._asked.thread,
-            "request": without_credentials(self._asked.rest), "response": rest, "log": _said_only(log),
+            "request": without_credentials(self._asked.rest), "response": without_credentials(rest),
+            "log": _said_only(log),
             "flags": sorted(self.flags), "captured": exchange.captured,
             "line": self._exchange.line or None,
             "notes": sorted({note for record in exchange.records for note in record.notes}),
@@ -263,15 +264,11 @@ _EMPTY: tuple[Any, ...] = (None, "", {}, [])
 
 def _said_only(log: Body) -> Body:
     """An envelope's own keys, those that say something, without credentials."""
-    kept: Body = {}
-    for key, value in without_credentials(log).items():
-        if type(value) is dict:
-            value = without_credentials(value)
-            if all(item in _EMPTY for item in value.values()):
-                continue
-        if value not in _EMPTY:
-            kept[key] = value
-    return kept
+    return {
+        key: value
+        for key, value in without_credentials(log).items()
+        if value not in _EMPTY and not (type(value) is dict and all(item in _EMPTY for item in value.values()))
+    }
 
 
 def _answer(codec: Codec, response: Read) -> Answered:

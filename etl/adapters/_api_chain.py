@@ -17,6 +17,7 @@ from typing import Any, NamedTuple
 import msgspec
 
 from etl.adapters._api_form import SYSTEM_ROLES, Body, Codec, packed
+from etl.adapters._api_secrets import cleaned
 from etl.conversation import Message
 from etl.decode import JsonError, decode
 
@@ -170,7 +171,7 @@ class Memory:
     def __init__(self) -> None:
         self._read: dict[bytes, list[Said]] = {}
         self._sent: dict[str, set[int]] = {}
-        self._kits: list[tuple[Any, int]] = []
+        self._kits: list[tuple[Any, Any, int]] = []
         self._histories: dict[Any, list[History]] = {}
         self._held = 0
 
@@ -245,15 +246,17 @@ class Memory:
         """Tool definitions by their digest, and themselves where this conversation has not been given them yet."""
         if not tools:
             return None, {}
-        name = next((name for known, name in self._kits if known == tools), None)
-        if name is None:
-            name = state_number(blake2b(_encode(tools), digest_size=8))
-            self._kits = [*self._kits[-_SIDES:], (tools, name)]
+        kit = next((kit for kit in self._kits if kit[0] == tools), None)
+        if kit is None:
+            clean = cleaned(tools)
+            kit = tools, clean, state_number(blake2b(_encode(clean), digest_size=8))
+            self._kits = [*self._kits[-_SIDES:], kit]
+        _, clean, name = kit
         sent = self._sent.setdefault(key, set())
         if name in sent:
             return name, {}
         sent.add(name)
-        return name, {str(name): tools}
+        return name, {str(name): clean}
 
     def new(self, key: str, messages: Sequence[Said]) -> dict[str, Body]:
         """Those that this conversation has not been given yet."""

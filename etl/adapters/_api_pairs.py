@@ -10,23 +10,30 @@ from etl.adapters._api_bodies import read_body
 from etl.adapters._api_calls import Exchange
 from etl.adapters._api_choice import NO_CONVERSATION, kind_of
 from etl.adapters._api_form import Body, arr, error_text, obj, text, without
+from etl.adapters._api_gateways import (
+    ENDS,
+    MODELS,
+    PROVIDERS,
+    REQUESTS,
+    RESPONSES,
+    STARTS,
+    STATUS,
+    URLS,
+    as_pair,
+    counts,
+    first,
+    is_hidden,
+    is_stored,
+    pages,
+    scope,
+    stored,
+    unwrapped,
+)
 from etl.adapters._api_secrets import without_credentials
 from etl.conversation import Ignored, Record, Tokens, Unusable
 
 Found = Exchange | Unusable | Ignored
 
-# What a pair's keys are called: plainly, and by Helicone, Cloudflare's AI Gateway, Vertex AI and recorders of HTTP.
-_REQUESTS = ("request", "request_body", "requestBody", "RequestBody", "full_request", "req", "body")
-_RESPONSES = ("response", "response_body", "responseBody", "ResponseBody", "full_response", "res")
-_URLS = ("uri", "url", "endpoint", "request_url", "target_url", "request_path", "path", "Endpoint")
-_STATUS = ("status", "status_code", "response_status", "statusCode", "http_status", "StatusCode")
-_STARTS = (
-    "started_at", "start_time", "startTime", "request_created_at", "timestamp", "logging_time", "created_at",
-    "createdAt", "time", "ts",
-)  # fmt: skip
-_ENDS = ("ended_at", "end_time", "endTime", "completed_at", "response_created_at", "finished_at")
-_SCOPES = ("session_id", "sessionId", "conversation_id", "thread_id", "user_id")
-_COSTS = ("cost", "cost_usd", "total_cost", "response_cost")
 _BODIES = ("parsed_body", "body", "json", "data", "content")
 _GEMINI = "generateContent"
 
@@ -44,10 +51,16 @@ def looks(value: Any) -> float:
         )
     if _is_line(value) or _is_openhands(value) or _is_gemini(value):
         return 0.95
-    request, response = _first(value, _REQUESTS), _first(value, _RESPONSES)
-    if request is None or response is None or "custom_id" in value:
+    if listed := pages(value):
+        return max(map(looks, listed[:8]))
+    if is_stored(value):
+        return 0.75
+    pair = unwrapped(value)
+    if pair is None or "custom_id" in value:
         return 0.0
-    found = _pair((), value)
+    found = _pair((), pair)
+    if not found.captured:
+        return 0.8
     asked, answered = read_body(found.request), read_body(found.response)
     whole = answered.value if type(answered.value) is dict else next(iter(answered.events or ()), None)
     return 0.95 if kind_of(found.url, asked.value, whole) else 0.0
@@ -85,14 +98,39 @@ def _closed(record: Record) -> Iterator[Found]:
         yield Exchange(
             (record,), None, value["response"], "gemini", log={**rest, "method": value["method"]}, captured=False
         )
-    elif _first(value, _REQUESTS) is None and _first(value, _RESPONSES) is None:
-        yield Unusable(record, "no_call", "the record has neither a request nor a response; see what wrote it")
+    elif listed := pages(value):
+        yield from (_listed(record, unit) for unit in listed)
+    elif is_stored(value):
+        yield _stored((record,), value)
+    elif (pair := unwrapped(value)) is not None or _one_side(value):
+        yield _pair((record,), pair or value)
     else:
-        yield _pair((record,), value)
+        yield Unusable(record, "no_call", "the record has neither a request nor a response; see what wrote it")
 
 
-def _first(value: Body, keys: tuple[str, ...]) -> str | None:
-    return next((key for key in keys if value.get(key) is not None), None)
+def _one_side(value: Body) -> bool:
+    return first(value, REQUESTS) is not None or first(value, RESPONSES) is not None
+
+
+def _listed(record: Record, unit: Any) -> Found:
+    """One record of a page."""
+    if type(unit) is not dict:
+        return Unusable(record, "not_an_object", "a call is a JSON object with a request and a response; this is none")
+    pair = unwrapped(unit)
+    if pair is None and not is_stored(unit) and not _one_side(unit):
+        return Unusable(record, "no_call", "an item of the page has neither a request nor a response")
+    made = _stored((record,), unit) if is_stored(unit) else _pair((record,), pair or unit)
+    made.unit = unit
+    return made
+
+
+def _stored(records: tuple[Record, ...], value: Body) -> Exchange:
+    """A response as OpenAI stores it; what was asked may be beside it."""
+    asked, answered = stored(value)
+    kinds = {"response": "openai_responses", "text_completion": "openai_completions"}
+    return Exchange(
+        records, asked, answered, kinds.get(str(value.get("object")), "openai_chat"), captured=asked is not None
+    )
 
 
 def _uri(entry: Any) -> str | None:
@@ -194,7 +232,7 @@ def _is_http(side: Any) -> bool:
 
 def _pair(records: tuple[Record, ...], value: Body) -> Exchange:
     """`{request, response, …}`: what is known by name goes to its place, all else to the log."""
-    rest = dict(value)
+    rest = as_pair(value)
 
     def take(keys: tuple[str, ...], *types: type) -> Any:
         for key in keys:
@@ -202,13 +240,13 @@ def _pair(records: tuple[Record, ...], value: Body) -> Exchange:
                 return rest.pop(key)
         return None
 
-    asked, answered = _first(value, _REQUESTS), _first(value, _RESPONSES)
+    asked, answered = first(rest, REQUESTS), first(rest, RESPONSES)
     request = rest.pop(asked) if asked else None
     response = rest.pop(answered) if answered else None
     url = take(("scope",), str) if "path" in value else None
-    url = (url or "") + (take(_URLS, str) or "")
+    url = (url or "") + (take(URLS, str) or "")
     made = Exchange(records, request, response, url=url or None)
-    status = take(_STATUS, int)
+    status = take(STATUS, int)
     if _is_http(request):
         inner = http_exchange((), {"request": request})
         made.request, made.url = inner.request, made.url or inner.url
@@ -224,19 +262,23 @@ def _pair(records: tuple[Record, ...], value: Body) -> Exchange:
         if key in rest:
             rest[key] = headers(rest[key])
     made.status = status if type(status) is int else None
-    made.at = take(_STARTS, str, int, float)
+    made.at = take(STARTS, str, int, float)
     if made.at is None:
         made.at = _date(obj(rest.get("rawHeaders")))
-    made.ended_at = take(_ENDS, str, int, float)
-    made.model, made.provider = take(("model", "model_name", "Model"), str), take(("provider", "Provider"), str)
-    made.scope = take(_SCOPES, str)
-    cost = take(_COSTS, int, float)
-    made.usage = None if cost is None else Tokens(cost_usd=cost)
+    made.ended_at = take(ENDS, str, int, float)
+    made.model, made.provider = take(MODELS, str), (take(PROVIDERS, str) or "").lower() or None
+    if made.model is not None:
+        made.model = made.model.rpartition("/models/")[2]
+    made.scope, made.usage = scope(rest), counts(rest)
     if "error" in rest or "error_message" in rest:
         made.error = error_text(rest.pop("error", None)) or text(rest.pop("error_message", None))
+    if is_hidden(made.request):
+        made.request, made.captured = None, False
+    if is_hidden(made.response):
+        made.response, made.captured = None, False
+    if not made.captured and kind_of(made.url, None, None) is None:
+        made.api = "prompted"
     made.log = rest
-    if made.scope:
-        made.log["scope"] = made.scope
     return made
 
 
