@@ -27,7 +27,6 @@ def report(lake: str, as_json: bool, out: Path, samples: int) -> int:
     What came in, what was rejected and why, which situations are covered, pass rates and failing tools with their
     intervals, tokens and money, lengths, and some conversations. It needs nothing else: no network, no script.
     """
-    from etl.cli.tables import note
     from etl.cli.values import print_json
     from etl.pages.report import report as made
     from etl.query import connect
@@ -43,7 +42,7 @@ def report(lake: str, as_json: bool, out: Path, samples: int) -> int:
     if as_json:
         print_json({"out": str(out), "bytes": len(text.encode())})
     else:
-        note(f"wrote {out}; open it in a browser")
+        click.echo(f"wrote {out}; open it in a browser")
     return DONE
 
 

@@ -22,7 +22,8 @@ from tests.docs.markdown import blocks
 TEXT = README.read_text(encoding="utf-8")
 REPO = README.parent
 SHELL = [line.strip() for block in blocks(TEXT, "sh") for line in block.text.splitlines() if line.strip()]
-COMMANDS = [line for line in SHELL if re.search(r"\betl\b", line)]
+COMMANDS = [line for line in SHELL if re.search(r"\betl\b", line) and not line.startswith("etl serve")]
+"""What ends by itself; the browser is tested in tests/serve."""
 QUERIES = blocks(TEXT, "sql")
 PYTHON = blocks(TEXT, "python")
 ADAPTER = next(block for block in PYTHON if block.text.startswith("# etl/adapters/"))
