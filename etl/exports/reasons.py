@@ -22,6 +22,7 @@ DROPS: dict[str, str] = {
     "no_alternation": "The form wants user and agent to take turns, and here they do not.",
     "no_prompt": "Nobody asked anything before the agent's first turn.",
     "no_tokens": "The row has no token ids of its own; give `--tokenizer`.",
+    "control_tokens": "A message holds the text of a special token of the tokenizer, which would take effect as one.",
     "not_renderable": "The chat template refuses the conversation, or renders its turns differently later on.",
     "unscored": "Nobody scored the row.",
     "no_task": "The row names neither a task nor a group.",

@@ -2,7 +2,8 @@
 
 Needs the extra `tokens` (transformers; no torch). A turn is trained where the rendering up to and with it begins with
 the rendering before it, and the whole begins with both: templates that change earlier turns later on (that strip
-reasoning, say) cannot be masked so, and the row is left out by `not_renderable`.
+reasoning, say) cannot be masked so, and the row is left out by `not_renderable`. So is, by `control_tokens`, a row whose
+text holds a special token: written by a person it would end a turn.
 """
 
 from __future__ import annotations
@@ -48,6 +49,7 @@ class Tokenizer:
             raise UsageError(f"--tokenizer {name} has no chat template; give one with --chat-template FILE")
         if not self._tokenizer.is_fast:
             raise UsageError(f"--tokenizer {name} gives no character offsets; use its fast version")
+        self._special = [token for token in self._tokenizer.all_special_tokens if token]
 
     def length(self, said: Dialogue) -> int:
         """Tokens of the whole conversation."""
@@ -59,6 +61,8 @@ class Tokenizer:
         cannot be masked.
         """
         messages, tools = chat(said.turns, objects=True), said.tool_list()
+        if any(token in turn.content for turn in said.turns for token in self._special):
+            raise Dropped("control_tokens")
         whole = self._render(messages, tools)
         spans: list[tuple[int, int]] = []
         for place, turn in enumerate(said.turns):

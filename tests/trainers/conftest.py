@@ -1,4 +1,4 @@
-"""Real trainers on exports, in an environment of their own (`make test-trainers`); elsewhere nothing here is collected."""
+"""Real trainers on exports, in an environment of their own (`make test-trainers`); elsewhere there is no test here."""
 
 from __future__ import annotations
 

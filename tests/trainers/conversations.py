@@ -99,7 +99,7 @@ def attempts(task: int, rewards: tuple[float, ...]) -> list[Conversation]:
     """Scored attempts at one task, as `tau_bench` results hold them: the same ask, other answers."""
     made = []
     for trial, reward in enumerate(rewards):
-        trajectory = [
+        trajectory: list[dict[str, Any]] = [
             _SYSTEM,
             {"role": "user", "content": f"Book berth {task} for me."},
             {

@@ -99,7 +99,7 @@ def test_openai_types_take_every_line(exported: Callable[..., Path]) -> None:
     message = TypeAdapter(ChatCompletionMessageParam, config=ConfigDict(arbitrary_types_allowed=True))
     for line in lines(exported("openai", where=CHATS)):
         for said in line["messages"]:
-            read = message.validate_python(said, extra="forbid")
+            read: Any = message.validate_python(said, extra="forbid")
             for call in read.get("tool_calls") or ():  # lazily checked: it must be consumed
                 assert isinstance(call["function"]["arguments"], str)
 
@@ -157,7 +157,7 @@ def test_every_reader_reads_the_lake(lake: Path) -> None:
 
     pattern = str(lake / "rollouts" / "source=*" / "day=*" / "*.parquet")
     files = [str(path) for path in sorted((lake / "rollouts").glob("source=*/day=*/*.parquet"))]
-    assert duckdb.sql(f"SELECT count(*) FROM read_parquet('{pattern}')").fetchall() == [(16,)]
+    assert duckdb.execute("SELECT count(*) FROM read_parquet($1)", [pattern]).fetchall() == [(16,)]
     assert pl.scan_parquet(pattern).select(pl.len()).collect().item() == 16
     assert ds.dataset(files, format="parquet").count_rows() == 16
     assert sum(len(pd.read_parquet(file)) for file in files) == 16
