@@ -1,0 +1,88 @@
+"""VS Code Copilot Chat: rounds of calls, logs of changes, replays of several prompts."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from etl.adapters._vscode_rows import shown_text
+from etl.adapters.vscode_copilot import _change
+from tests.cases.reading import agrees, read_in, told
+from tests.lakes import rows, said
+
+
+def _row(lake: Path) -> dict[str, Any]:
+    (row,) = rows(lake)
+    return row
+
+
+def test_rounds_say_what_was_called_and_what_came_back(samples: Path, lake: Path) -> None:
+    read_in(lake, samples / "vscode_copilot" / "session.json")
+    row = _row(lake)
+    agrees(
+        told(row),
+        {
+            "prompt": "Why is the oven cold?",
+            "status": "aborted",
+            "steps": [
+                ("run_in_terminal", {"command": "oven --log"}, "fuse blown\nOVEN_API_KEY=<SECRET_api_key>", "ok"),
+                ("read_file", {"filePath": "/srv/oven.txt"}, None, "missing"),
+                ("copilot_readFile", {}, None, "missing"),
+            ],
+        },
+    )
+    assert (row["usage"]["input_tokens"], row["usage"]["reasoning_tokens"], row["n_turns"]) == (400, 12, 2)
+    assert [(verdict["name"], verdict["label"]) for verdict in row["judgments"]] == [("vote", "up")]
+
+
+def test_a_log_of_changes_gives_what_it_leads_to_as_it_grows(samples: Path, tmp_path: Path, lake: Path) -> None:
+    lines = (samples / "vscode_copilot" / "session.jsonl").read_bytes().splitlines(keepends=True)
+    path = tmp_path / "session.jsonl"
+    for end in (3, 5, 9):
+        path.write_bytes(b"".join(lines[:end]))
+        read_in(lake, path)
+    row = _row(lake)
+    assert [(message["role"], message["content"]) for message in row["messages"]][-1] == ("assistant", "It is alive.")
+    assert [(step["arguments"], step["status"]) for step in row["steps"]] == [('{"command":"yeast --check"}', "ok")]
+    read_in(tmp_path / "once", path)
+    assert said(lake) == said(tmp_path / "once")
+
+
+def test_each_prompt_of_a_replay_is_a_row(samples: Path, tmp_path: Path, lake: Path) -> None:
+    replay = json.loads((samples / "vscode_copilot" / "spec.chatreplay.json").read_text(encoding="utf-8"))
+    replay["prompts"].append({"prompt": "And now?", "promptId": "second", "logs": []})
+    (tmp_path / "two.json").write_text(json.dumps(replay), encoding="utf-8")
+    report = read_in(lake, tmp_path / "two.json")
+    assert report["rows"]["added"] == 2
+    found = {row["prompt"]: row for row in rows(lake)}
+    assert found["And now?"]["messages"][0]["content"] == "And now?"
+    row = found["How hot is it?"]
+    assert (row["final_text"], row["usage"]["input_tokens"], row["n_turns"]) == ("It is 200 degrees.", 205, 2)
+    assert [info["inherited"] for info in row["message_info"]].count(True) == 2
+
+
+@pytest.mark.parametrize(
+    ("change", "state"),
+    [
+        ({"kind": 1, "k": ["a", 0], "v": 9}, {"a": [9, 2]}),
+        ({"kind": 1, "k": ["a", 2], "v": 3}, {"a": [1, 2, 3]}),
+        ({"kind": 1, "k": ["a", 7], "v": 3}, {"a": [1, 2]}),
+        ({"kind": 2, "k": ["a"], "v": [3], "i": 1}, {"a": [1, 3]}),
+        ({"kind": 2, "k": ["b"], "v": [3]}, {"a": [1, 2], "b": [3]}),
+        ({"kind": 3, "k": ["a"]}, {}),
+        ({"kind": 1, "k": [], "v": 1}, {"a": [1, 2]}),
+        ({"kind": 1, "k": ["x", "y"], "v": 1}, {"a": [1, 2]}),
+    ],
+)
+def test_a_change_that_fits_nowhere_changes_nothing(change: dict[str, Any], state: dict[str, Any]) -> None:
+    found: dict[str, Any] = {"a": [1, 2]}
+    _change(found, change)
+    assert found == state
+
+
+def test_text_of_a_tree_stands_in_order() -> None:
+    tree = {"node": {"children": [{"type": 2, "text": "a"}, {"children": [{"text": "b"}, {"text": "c"}]}]}}
+    assert shown_text([{"value": tree}, {"value": "d"}]) == "abcd"
