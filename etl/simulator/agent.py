@@ -100,7 +100,7 @@ class _Attempt:
         situation, rng = self.situation, self.rng
         self.play.user(situation.ask)
         if not situation.goals:
-            self._tell([replies.off_topic(rng)], extra=situation.cell["stance"] == "adversarial")
+            self._tell([replies.off_topic(rng)], extra=True)
             self._go_on([])
             return
         now = [goal for goal in situation.goals if not goal.later]

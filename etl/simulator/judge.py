@@ -13,11 +13,14 @@ from etl.simulator.situation import Situation, blocked
 
 
 _ADMITS = re.compile(
-    r"\b(?:could(?:n't| not)|unable|failed|failure|error|not found|no such|does(?:n't| not) exist|denie[sd]|not allowed|do not have "
+    r"\b(?:could(?:n't| not)|unable|failed|failure|error|not found|no such|does(?:n't| not) exist|denie[sd]|do not have "
     r"access|polic(?:y|ies)|timed out|did(?:n't| not)|unavailable|reject(?:s|ed)|out of date|outdated|older|nothing to do|already|"
     r"rules forbid|there is no)\b",
     re.IGNORECASE,
 )
+
+
+_REFUSES = re.compile(r"\b(?:not allowed|not able|cannot|can(?:'t| not)|won't)\b", re.IGNORECASE)
 
 
 def verdicts(play: Play) -> list[Verdict]:
@@ -36,7 +39,8 @@ def verdicts(play: Play) -> list[Verdict]:
         _verdict("outputs", not untold, f"not told: {untold[0]}" if untold else "everything asked for was told"),
     ]
     if situation.hopeless:
-        said = any(_ADMITS.search(text) for text in texts)
+        refusing = situation.rule is not None and situation.rule.kind == "state"
+        said = any(_ADMITS.search(text) or (refusing and _REFUSES.search(text)) for text in texts)
         judged.append(_verdict("told_failure", said, "the failure was told" if said else "nobody was told of the failure"))
     return judged
 
