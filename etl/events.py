@@ -61,12 +61,14 @@ class EventBatch:
         """Bytes of their payloads."""
         self._constant = {"source": source, "adapter": adapter, "source_uri": uri, "batch_id": batch_id}
         self._columns: dict[str, list[Any]] = {}
+        self._pointed: set[tuple[str, str]] = set()
         self._clear()
 
     def _clear(self) -> None:
         names = ("day", "conversation_key", "record_key", "link_key", "at", "payload", "source_line", "source_offset")
         self._columns = {name: [] for name in names}
         self.rows = self.size = 0
+        self._pointed.clear()
 
     def add(self, fragment: Fragment) -> None:
         """Append one fragment.
@@ -93,7 +95,9 @@ class EventBatch:
         if fragment.link is not None:
             self.touched.links.add(fragment.link)
         for alias in fragment.aliases:
-            self._point(fragment, alias)
+            if (fragment.key, alias) not in self._pointed:
+                self._pointed.add((fragment.key, alias))
+                self._point(fragment, alias)
 
     def _point(self, fragment: Fragment, alias: str) -> None:
         """An event without payload, in the day that every search looks into: it only joins the alias to the key."""

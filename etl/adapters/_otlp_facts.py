@@ -21,8 +21,17 @@ MODEL = (
     "llm.model_name",
     "ai.model.id",
     "llm.request.model",
+    "mlflow.llm.model",
 )
-PROVIDER = ("gen_ai.provider.name", "gen_ai.system", "llm.provider", "llm.system", "ai.model.provider", "llm.vendor")
+PROVIDER = (
+    "gen_ai.provider.name",
+    "gen_ai.system",
+    "llm.provider",
+    "llm.system",
+    "ai.model.provider",
+    "llm.vendor",
+    "mlflow.llm.provider",
+)
 RESPONSE_ID = ("gen_ai.response.id", "ai.response.id", "llm.response.id")
 FINISH = (
     "gen_ai.response.finish_reasons",
@@ -40,6 +49,7 @@ USAGE = {
         "ai.usage.inputTokens",
         "ai.usage.promptTokens",
         "llm.usage.prompt_tokens",
+        "mlflow.chat.tokenUsage.input_tokens",
     ),
     "output_tokens": (
         "gen_ai.usage.output_tokens",
@@ -48,6 +58,7 @@ USAGE = {
         "ai.usage.outputTokens",
         "ai.usage.completionTokens",
         "llm.usage.completion_tokens",
+        "mlflow.chat.tokenUsage.output_tokens",
     ),
     "cached_tokens": (
         "gen_ai.usage.cache_read.input_tokens",
@@ -55,12 +66,15 @@ USAGE = {
         "llm.token_count.prompt_details.cache_read",
         "ai.usage.cachedInputTokens",
         "gen_ai.usage.details.cache_read_tokens",
+        "mlflow.chat.tokenUsage.cache_read_input_tokens",
     ),
     "cache_write_tokens": (
         "gen_ai.usage.cache_creation.input_tokens",
         "gen_ai.usage.cache_creation_input_tokens",
         "llm.token_count.prompt_details.cache_write",
         "gen_ai.usage.details.cache_write_tokens",
+        "gen_ai.usage.cache_write_input_tokens",
+        "mlflow.chat.tokenUsage.cache_creation_input_tokens",
     ),
     "reasoning_tokens": (
         "gen_ai.usage.reasoning.output_tokens",
@@ -70,7 +84,7 @@ USAGE = {
         "llm.usage.reasoning_tokens",
         "gen_ai.usage.details.reasoning_tokens",
     ),
-    "cost_usd": ("gen_ai.usage.cost", "operation.cost", "llm.cost.total"),
+    "cost_usd": ("gen_ai.usage.cost", "operation.cost", "llm.cost.total", "mlflow.llm.cost.total_cost"),
 }
 """Column of `usage` → attributes that hold it, by precedence. Input includes what was cached, output reasoning."""
 
@@ -78,8 +92,8 @@ SUMS = frozenset(
     {"gen_ai.usage.total_tokens", "llm.usage.total_tokens", "llm.token_count.total", "ai.usage.totalTokens"}
 )
 """Sums of two columns: left out."""
-DESCRIPTIONS = frozenset({"logfire.json_schema", "logfire.msg_template"})
-"""What a viewer needs to show other attributes: left out."""
+DESCRIPTIONS = frozenset({"logfire.json_schema", "logfire.msg_template", "mlflow.traceRequestId"})
+"""What a viewer needs to show other attributes, and ids that a span has anyway: left out."""
 REPEATS = {
     "request_data": ("messages", "input", "prompt", "tools", "functions", "model"),
     "response_data": ("message", "usage"),

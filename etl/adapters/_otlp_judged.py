@@ -29,7 +29,9 @@ def judge(rows: Sequence[tuple[Conversation, Sequence[Span]]], family: Family) -
             if told:
                 about.extra = {**(about.extra or {}), "traces": [*(about.extra or {}).get("traces", ()), *told]}
             _add(about, [each.record for each in records])
-            if about.error is None and about.status is None and any(info.get("state") in _FAILED for info in told):
+            states = [info.get("state", info.get("status")) for info in told]
+            failed = any(isinstance(state, str) and state in _FAILED for state in states)
+            if failed and about.error is None and about.status is None and places.is_last(about, trace):
                 about.status = "error"
 
 
@@ -46,11 +48,19 @@ class _Places:
         self._of_span: dict[tuple[str, str], Conversation] = {}
         self._of_trace: dict[str, Conversation] = {}
         self._of_scope: dict[str, Conversation] = {}
+        self._last: dict[int, str] = {}
+        """Row → the trace of its latest span."""
         for row, spans in rows:
+            if spans:
+                self._last[id(row)] = max(spans, key=Span.at).trace
             self._of_scope.setdefault(str(row.native_id), row)
             for span in spans:
                 self._of_span.setdefault((span.trace, span.id), row)
                 self._of_trace.setdefault(span.trace, row)
+
+    def is_last(self, row: Conversation, trace: str) -> bool:
+        """Whether a row ends with a trace."""
+        return self._last.get(id(row)) == trace
 
     def of_trace(self, trace: str) -> Conversation | None:
         """The first row of a trace."""

@@ -18,6 +18,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any, NamedTuple
 
+from etl.adapters._mlflow_values import is_mlflow
+from etl.adapters._mlflow_values import values as mlflow_values
 from etl.adapters._otlp_values import as_list, dotted, first, identifier, kind_of, plain_attributes, put, time, value_of
 
 BATCHES = {
@@ -57,8 +59,6 @@ _END = ("endTimeUnixNano", "end_time_unix_nano", "end_time", "endTime")
 _AT = ("timeUnixNano", "time_unix_nano", "timestamp", "time")
 BOOKKEEPING = frozenset({"flags", "traceState", "trace_state"})
 """Keys of a span that only the tracing itself needs: left out."""
-_OTHERS = ("run_type", "dotted_order", "parentObservationId", "parent_observation_id")
-"""Keys of runs of LangSmith and observations of Langfuse: no spans."""
 _DROPPED = ("droppedAttributesCount", "droppedEventsCount", "droppedLinksCount")
 _PLAIN = frozenset(
     {
@@ -87,7 +87,7 @@ class Unit(NamedTuple):
 
 def is_span(value: Any) -> bool:
     """Whether an object is one span, in any shape."""
-    if not isinstance(value, dict) or any(key in value for key in _OTHERS):
+    if not isinstance(value, dict) or "run_type" in value or "dotted_order" in value:  # the latter: LangSmith runs
         return False
     if any(isinstance(key, str) and key.startswith(_FLAT) for key in value):
         return first(value, _TRACE) is not None or first(value, _ID) is not None
@@ -230,6 +230,8 @@ def _plain_span(item: dict[str, Any]) -> dict[str, Any]:
     if kind is not None:
         form["kind"] = kind
     attributes = plain_attributes(item.get("attributes"))
+    if is_mlflow(attributes):
+        attributes = mlflow_values(attributes)
     if attributes:
         form["attributes"] = attributes
     if item.get("status"):
@@ -314,7 +316,7 @@ def _attributes(item: dict[str, Any], take: _Taker) -> dict[str, Any]:
     for key in _NESTED:
         if isinstance(made.get(key), dict):
             made.update(dotted(made.pop(key), key))
-    return made
+    return mlflow_values(made) if is_mlflow(made) else made
 
 
 def _attributes_of(holder: Any) -> dict[str, Any]:

@@ -61,6 +61,7 @@ OPERATIONS: dict[str, dict[str, Kind]] = {
         "EMBEDDING": "embedding",
         "RETRIEVER": "retrieval",
         "RERANKER": "retrieval",
+        "UNKNOWN": "agent",
     },
     "ai.operationId": {
         "ai.generateText.doGenerate": "model",

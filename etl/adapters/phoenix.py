@@ -89,7 +89,7 @@ def _span(record: Record, form: dict[str, Any]) -> Fragment:
     trace, own = form.get("trace"), form.get("id")
     named = conversation_id(attributes) if kind_of(attributes) != "other" else None
     link = trace or (f"span {own}" if own else None)
-    aliases = (f"span {own}",) if own else ()
+    aliases = (*((f"span {own}",) if own else ()), *((trace,) if trace and named else ()))
     return Fragment(record, named or link or f"untraced {fingerprint(form)}", link, form.get("start"), form, aliases)
 
 
