@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import msgspec
 
-from etl.adapters._otlp_dialects import Readings
+from etl.adapters._otlp_dialects import Readings, turn_of
 from etl.adapters._otlp_drafts import Draft
 from etl.adapters._otlp_facts import counts, summed, unmodelled
 from etl.adapters._otlp_family import Family
@@ -18,26 +18,32 @@ from etl.adapters._otlp_span import Span
 from etl.adapters._otlp_speakers import speakers
 from etl.adapters._otlp_threads import Call, Thread, threads
 from etl.adapters._otlp_tools import ToolMatcher, ToolSpan, answer, read_tool, result_message, unasked
-from etl.adapters._otlp_turn import Turn
+from etl.adapters._otlp_turn import Memory, Turn
 from etl.adapters._otlp_values import put
 from etl.conversation import Conversation, Identity, Message, Record, StoredEvent, ToolCall
 
 
-def conversations(events: Sequence[StoredEvent]) -> tuple[list[Conversation], set[int]]:
-    """The rows of a family, and the `id()` of every record that is in one."""
+def conversations(
+    events: Sequence[StoredEvent],
+    read: Callable[[Span, Memory], Turn] = turn_of,
+    strung: Callable[[list[Thread]], list[Thread]] = list,
+) -> tuple[list[Conversation], set[int]]:
+    """The rows of a family, and the `id()` of every record that is in one.
+
+    `read` tells what a span says; `strung` joins threads of several conversations, owners before their heirs.
+    """
     family = Family(events)
-    readings = Readings()
+    readings = Readings(read)
     calls = list(speakers(family, readings))
     by_scope: dict[str, list[Call]] = {}
     for call in calls:
         by_scope.setdefault(call.span.scope, []).append(call)
     drafts: list[Draft] = []
     of_thread: dict[int, Draft] = {}
-    for _, own in sorted(by_scope.items()):
-        for thread in threads(own):
-            owner = of_thread.get(id(thread.parent)) if thread.parent is not None else None
-            drafts.append(Draft(thread, family, owner))
-            of_thread[id(thread)] = drafts[-1]
+    for thread in strung([thread for _, own in sorted(by_scope.items()) for thread in threads(own)]):
+        owner = of_thread.get(id(thread.parent)) if thread.parent is not None else None
+        drafts.append(Draft(thread, family, owner))
+        of_thread[id(thread)] = drafts[-1]
     loners = _tools(family, drafts)
     for draft in drafts:
         draft.inherit()
