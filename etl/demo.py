@@ -1,4 +1,4 @@
-"""What a newcomer runs first: the sample logs into a lake, and three questions asked of it."""
+"""What a newcomer runs first: the sample logs into a lake, questions asked of it, and its gaps filled by simulation."""
 
 from __future__ import annotations
 
@@ -12,6 +12,8 @@ from etl.pipeline import Progress, ingest
 from etl.query import run_sql
 from etl.report import Report
 from etl.shipped import shipped
+from etl.simulator.report import SimulationReport
+from etl.simulator.simulate import simulate
 
 
 class Question(NamedTuple):
@@ -34,6 +36,11 @@ class Demo(NamedTuple):
 
     report: Report
     answers: list[Answered]
+    simulation: SimulationReport
+    before: Answered
+    """GAPS before the simulation."""
+    after: Answered
+    """GAPS after it."""
     rollout_id: str
     """A row worth reading: a conversation with calls."""
 
@@ -62,20 +69,36 @@ FROM rejects GROUP BY reason ORDER BY records DESC, reason""",
 )
 
 
+MIN_SUPPORT = 1
+"""Tasks that each pair is to have in the demo."""
+GAPS = Question(
+    "What has no agent in these logs ever met, and what has simulation added?",
+    f"""\
+SELECT axis_1 || ' × ' || axis_2 AS pair, count(*) AS gaps, count_if(simulated > 0) AS simulated,
+       count_if(missing > 0) AS still_missing
+FROM gaps_at({MIN_SUPPORT}) GROUP BY pair ORDER BY pair""",
+)
+
+
 def demo(lake: str | Path, *, now: datetime | None = None, progress: Callable[[Progress], None] | None = None) -> Demo:
-    """Read the sample logs into a lake and ask it QUESTIONS. UsageError where the lake holds anything else already."""
+    """Read the sample logs into a lake, ask it QUESTIONS, and simulate what its traffic has never shown.
+
+    UsageError where the lake holds anything else already.
+    """
     samples = shipped("sample_logs").resolve()
     _refuse_other_rows(lake, samples)
     report = ingest([samples], lake=lake, now=now, progress=progress)
-    answers = []
-    for question in QUESTIONS:
-        names, _types, rows = run_sql(lake, question.sql)
-        answers.append(Answered(question, names, list(rows)))
-    worth_reading = (
-        "SELECT rollout_id FROM rollouts ORDER BY n_steps BETWEEN 1 AND 4 DESC, n_turns DESC, rollout_id LIMIT 1"
-    )
+    answers = [_answered(lake, question) for question in QUESTIONS]
+    worth_reading = "SELECT rollout_id FROM rollouts WHERE origin = 'traffic' ORDER BY n_steps BETWEEN 1 AND 4 DESC, n_turns DESC, rollout_id LIMIT 1"
     ((rollout_id,),) = run_sql(lake, worth_reading).rows
-    return Demo(report, answers, rollout_id)
+    before = _answered(lake, GAPS)
+    simulated = simulate(lake=lake, fill_gaps=True, min_support=MIN_SUPPORT, now=now)
+    return Demo(report, answers, simulated.report, before, _answered(lake, GAPS), rollout_id)
+
+
+def _answered(lake: str | Path, question: Question) -> Answered:
+    names, _types, rows = run_sql(lake, question.sql)
+    return Answered(question, names, list(rows))
 
 
 def _refuse_other_rows(lake: str | Path, samples: Path) -> None:
@@ -84,7 +107,7 @@ def _refuse_other_rows(lake: str | Path, samples: Path) -> None:
         return
     _names, _types, rows = run_sql(lake, "SELECT uri FROM sources")
     for (uri,) in rows:
-        if not Path(uri).is_relative_to(samples):
+        if not uri.startswith("simulation://") and not Path(uri).is_relative_to(samples):
             raise UsageError(
                 f"{lake} holds other logs ({uri}); give the demo a lake of its own: etl demo --lake demo-lake"
             )

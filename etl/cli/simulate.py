@@ -154,8 +154,8 @@ def _agent(given: dict[str, Any]) -> Any:
     return ModelAgent(endpoint, given["agent_model"], user_model=given["user_model"], concurrency=given["concurrency"])
 
 
-def print_simulation(report: SimulationReport, lake: str) -> None:
-    """A few lines for people."""
+def print_simulation(report: SimulationReport, lake: str, *, suggest: bool = True) -> None:
+    """A few lines for people, with the command that tells more where `suggest` says so."""
     from etl.cli.summary import lake_argument
     from etl.cli.tables import console
     from etl.harmless import harmless_line
@@ -205,7 +205,7 @@ def print_simulation(report: SimulationReport, lake: str) -> None:
         )
     for label, text in lines:
         out.print(f"{label:<8}  {harmless_line(text)}", soft_wrap=True)
-    if not report.dry_run:
+    if suggest and not report.dry_run:
         out.print(
             f"→ etl coverage{lake_argument(lake)}    what traffic covers, what this added, what is missing",
             style="bold",
