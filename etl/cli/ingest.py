@@ -3,12 +3,21 @@
 from __future__ import annotations
 
 import datetime as dt
+import os
+import sys
+from collections.abc import Sequence
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import click
 
 from etl.cli.nightly import exit_code, nightly, send_metrics
 from etl.cli.options import format_option, json_option, lake_option, redact_option
+
+if TYPE_CHECKING:
+    from etl.homes import AgentHome
+
+_NOTHING_NAMED = "name what to read: PATH..., --agent-homes or --config etl.toml"
 
 
 @click.command()
@@ -36,6 +45,9 @@ from etl.cli.options import format_option, json_option, lake_option, redact_opti
     show_default=True,
     help="Reject records longer than this, in MiB.",
 )
+@click.option(
+    "--agent-homes", is_flag=True, help="Also read the sessions of coding agents in their usual places on this machine."
+)
 @click.option("--reparse", is_flag=True, help="Read unchanged files again, for example after an adapter changed.")
 @click.option("--dry-run", is_flag=True, help="Do everything but write.")
 @click.option("--fail-on-reject", is_flag=True, help="Exit 3 when any record was rejected.")
@@ -52,6 +64,7 @@ def ingest(
     redact: str,
     exclude: tuple[str, ...],
     max_record_mb: int,
+    agent_homes: bool,
     reparse: bool,
     dry_run: bool,
     fail_on_reject: bool,
@@ -59,9 +72,11 @@ def ingest(
     """Read logs into the lake.
 
     PATH is a file, a folder or a glob, compressed or not; the format is told by content. With --config the sources of a
-    nightly job are read, each as its table in the file says. Reading the same input again,
-    in any order and from any path, changes nothing. A bad record becomes a reject, a file that cannot be read is listed
-    in `etl sources`; the rest of the run goes on.
+    nightly job are read, each as its table in the file says. With --agent-homes the usual folders of coding agents are
+    read too (Claude Code, Codex, Gemini CLI, OpenCode, Cursor, Cline, aider and others; variables that move them are
+    respected), and what is found is said first. Reading the same input again, in any order and from any path, changes
+    nothing. A bad record becomes a reject, a file that cannot be read is listed in `etl sources`; the rest of the run
+    goes on.
     """
     from etl.cli.progress import shown_progress
     from etl.cli.summary import print_summary
@@ -71,11 +86,15 @@ def ingest(
 
     if config_path is not None:
         return nightly(ctx, config_path, as_json, reparse, dry_run, fail_on_reject)
-    if not paths:
-        raise click.UsageError("name what to read: PATH... or --config etl.toml")
+    homes = _homes() if agent_homes else []
+    if not paths and not homes:
+        missing = "no agent keeps sessions in a usual place here; name PATH..." if agent_homes else _NOTHING_NAMED
+        raise click.UsageError(missing)
+    if homes and not as_json:
+        _print_homes(homes)
     with shown_progress() as progress:
         report = run_ingest(
-            paths,
+            [*paths, *(home.path for home in homes)],
             lake=lake,
             format=format_name,
             source=source,
@@ -89,8 +108,27 @@ def ingest(
             progress=progress,
         )
     if as_json:
-        print_json(report.to_json())
+        told = {"agent_homes": [home._asdict() for home in homes]} if agent_homes else {}
+        print_json({**told, **report.to_json()})
     else:
         print_summary(report, lake)
     send_metrics([report])
     return exit_code([report], fail_on_reject=fail_on_reject)
+
+
+def _homes() -> list[AgentHome]:
+    """The places of agents on this machine that hold files."""
+    from etl.homes import Machine, agent_homes
+
+    return agent_homes(Machine(Path.home(), os.environ, sys.platform, Path.cwd()))
+
+
+def _print_homes(homes: Sequence[AgentHome]) -> None:
+    """What was found, before any of it is read."""
+    from etl.cli.tables import console
+    from etl.harmless import harmless_line
+
+    out = console()
+    for home in homes:
+        files = f"{home.files:,} file{'' if home.files == 1 else 's'}"
+        out.print(f"found     {home.agent}: {files} in {harmless_line(home.path)}", soft_wrap=True)
