@@ -133,8 +133,8 @@ class _Reading:
         self._open = [each for each in self._open if each is not call]
         told = value.get("tool_response")
         if told is None and event not in _FAILED:
-            self.talk.note({"hook_event_name": event, "call": call.id})
-            return
+            # The tool ran, as the event says; what came back was not given to the hook.
+            self.talk.flags.add("content_not_captured")
         text, parts, more = _output(told if told is not None else value.get("error", value.get("reason")))
         failed = True if event in _FAILED else None
         message = Message("tool", text, call_id=call.id, parts=parts, failed=failed)

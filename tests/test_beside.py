@@ -1,0 +1,45 @@
+"""What lies beside sessions is skipped with its name, and the run is done all the same."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from etl import ingest
+from tests.lakes import NOW, rows
+
+_BESIDE: dict[str, list[Any]] = {
+    "history.jsonl": [{"display": "fix it", "pastedContents": {}, "timestamp": 1774850400000, "project": "/srv"}] * 2,
+    "typed.jsonl": [{"display": "go", "pastedContents": {"1": {"content": "x"}}, "timestamp": 1, "sessionId": "s"}],
+    "codex.jsonl": [{"session_id": "s", "ts": 1774850400, "text": "fix it"}] * 2,
+    "index.jsonl": [{"id": "s", "thread_name": "Fix", "updated_at": "2026-03-30T06:00:00Z"}],
+    "todos.jsonl": [{"content": "fix it", "status": "pending", "activeForm": "Fixing it"}] * 2,
+    "logs.jsonl": [{"sessionId": "s", "messageId": 0, "type": "user", "message": "fix it", "timestamp": "2026-03-30"}],
+    "terminal.cast": [{"version": 2, "width": 80, "height": 24}, [0.1, "o", "$ "], [0.2, "i", "ls"]],
+    "analytics.jsonl": [{"event": "exit", "properties": {"reason": "x"}, "user_id": "u", "time": 1755099880}] * 2,
+}
+
+
+@pytest.mark.parametrize("name", _BESIDE)
+def test_what_lies_beside_sessions_is_skipped_with_its_name(name: str, tmp_path: Path) -> None:
+    path, lake = tmp_path / name, tmp_path / "lake"
+    path.write_text("".join(json.dumps(value) + "\n" for value in _BESIDE[name]), encoding="utf-8")
+    report = ingest([path], lake=lake, now=NOW, strict=True).to_json()
+    assert (report["files"]["skipped"], report["files"]["failed"]) == (1, 0)
+    (file,) = rows(lake, "sources")
+    assert file["error"].startswith(f"{path}: ")
+
+
+def test_a_list_of_tasks_in_one_array_is_none_either(tmp_path: Path) -> None:
+    path = tmp_path / "todos.json"
+    path.write_text(json.dumps(_BESIDE["todos.jsonl"]), encoding="utf-8")
+    assert ingest([path], lake=tmp_path / "lake", now=NOW).to_json()["files"]["skipped"] == 1
+
+
+def test_unknown_records_still_fail(tmp_path: Path) -> None:
+    path = tmp_path / "crm.jsonl"
+    path.write_text('{"text": "a", "thing": {"b": 1}}\n{"text": "c", "thing": {}}\n', encoding="utf-8")
+    assert ingest([path], lake=tmp_path / "lake", now=NOW).to_json()["files"]["failed"] == 1
