@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from etl.adapter import Adapter, Sample, adapter_named, adapters
+from etl.beside import lies_beside
 from etl.conversation import Record
 from etl.errors import DetectionError, SourceError
 from etl.framing import LIMITS, Limits, frame
@@ -182,6 +183,8 @@ def _refuse(sample: Sample, scores: dict[str, float]) -> None:
     for magic, what in _MAGIC:
         if head.startswith(magic):
             raise Skipped(f"{sample.uri}: {what}")
+    if (known := lies_beside(sample.values)) is not None:
+        raise Skipped(f"{sample.uri}: {known}")
     if not sample.values and head.lstrip(b"\xef\xbb\xbf \t\r\n\x00")[:1] in (b"{", b"["):
         raise DetectionError(
             f"{sample.uri}: begins like JSON, but holds no whole record (cut off?); "
