@@ -102,7 +102,7 @@ def test_the_adapter_of_the_readme_reads_its_log(tmp_path):
     name = Path(ADAPTER.text.splitlines()[0].split()[-1]).name
     (tmp_path / "adapters").mkdir()
     (tmp_path / "adapters" / name).write_text(ADAPTER.text, encoding="utf-8")
-    ticket = blocks(TEXT, "json")[0].text
+    ticket = next(block.text for block in blocks(TEXT, "json") if '"ticket"' in block.text)
     (tmp_path / "tickets.jsonl").write_text(ticket + '{"ticket": "T-2", "thread": 7}\n' + ticket[:50], encoding="utf-8")
     code = (
         "import sys, etl.adapters; from etl.cli import run\n"
