@@ -16,7 +16,7 @@ from typing import Any, NamedTuple
 
 import msgspec
 
-from etl.adapters._api_form import SYSTEM_ROLES, Body, Codec, packed
+from etl.adapters._api_form import SYSTEM_ROLES, Body, Codec, packed, text
 from etl.adapters._api_secrets import cleaned
 from etl.conversation import Message
 from etl.decode import JsonError, decode
@@ -272,7 +272,7 @@ class Memory:
 def _opening(items: list[Any]) -> Any:
     """What tells most conversations apart at once: the first words that are no system text."""
     for item in items:
-        if type(item) is dict and item.get("role") not in SYSTEM_ROLES:
+        if type(item) is dict and text(item.get("role")) not in SYSTEM_ROLES:
             content = item.get("content")
             return content if type(content) is str else _as_logged(item)
     return None

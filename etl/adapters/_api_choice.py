@@ -80,7 +80,8 @@ def kind_of(url: str | None, request: Any, response: Any) -> str | None:
 @functools.lru_cache(4096)
 def _by_path(url: str | None) -> str | None:
     path = unquote(_parts(url)[1])
-    return next((name for pattern, name in _PATHS if path and pattern.search(path)), None)
+    path = path if path.startswith("/") else f"/{path}"
+    return next((name for pattern, name in _PATHS if pattern.search(path)), None)
 
 
 def _parts(url: str | None) -> tuple[str, str]:

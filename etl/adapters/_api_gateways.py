@@ -16,7 +16,7 @@ from etl.conversation import Tokens
 REQUESTS = ("request", "request_body", "requestBody", "RequestBody", "full_request", "req", "body", "request_payload")
 RESPONSES = ("response", "response_body", "responseBody", "ResponseBody", "full_response", "res", "response_payload")
 URLS = (
-    "uri", "url", "endpoint", "request_url", "target_url", "request_path", "path", "Endpoint", "route", "api_method",
+    "uri", "url", "endpoint", "request_url", "target_url", "request_path", "path", "Endpoint", "route",
 )  # fmt: skip
 STATUS = (
     "status", "status_code", "response_status", "statusCode", "http_status", "StatusCode", "response_status_code",
@@ -101,6 +101,9 @@ def as_pair(value: Body) -> Body:
         return {**{key: item for key, item in value.items() if key not in ("input", "output")},
                 "request": asked, "response": answered}  # fmt: skip
     made = dict(value)
+    if method := text(made.pop("api_method", None)):  # Vertex: the endpoint, and what was called at it
+        made.setdefault("provider", "vertex")
+        made["endpoint"] = f"{text(made.get('endpoint')) or text(made.get('model')) or ''}:{method}"
     for names in (REQUESTS, RESPONSES):
         key = first(made, names)
         if key is not None:
@@ -129,9 +132,9 @@ def _body(held: Any) -> Any:
 def is_hidden(body: Any) -> bool:
     """Whether a gateway encrypted a body (Cloudflare, with the customer's key), or says that it left it out."""
     held = obj(body)
-    return bool(held) and (
-        (held.get("type") == "encrypted" and "iv" in held) or set(held) <= {"helicone_message", "_redacted", "redacted"}
-    )
+    if held.get("type") == "encrypted" and "iv" in held:
+        return True
+    return type(body) is dict and held.keys() <= {"helicone_message", "_redacted", "redacted"}
 
 
 def _in_out(value: Body) -> tuple[Body, Any] | None:

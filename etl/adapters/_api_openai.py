@@ -89,6 +89,9 @@ def _joined(chunks: Sequence[Any]) -> Body:
                 elif key not in ("delta", "index") and value is not None:
                     choice[key] = value
             _grow(choice["message"], obj(part.get("delta")))
+    for choice in choices.values():
+        for call in arr(choice["message"].get("tool_calls")):
+            call.pop("index", None)
     body["choices"] = list(choices.values())
     if not body["choices"] and "error" in body:
         del body["choices"]

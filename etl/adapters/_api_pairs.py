@@ -274,7 +274,7 @@ def _pair(records: tuple[Record, ...], value: Body) -> Exchange:
         made.error = error_text(rest.pop("error", None)) or text(rest.pop("error_message", None))
     if is_hidden(made.request):
         made.request, made.captured = None, False
-    if is_hidden(made.response):
+    if is_hidden(made.response) and (made.response or not made.captured):
         made.response, made.captured = None, False
     if not made.captured and kind_of(made.url, None, None) is None:
         made.api = "prompted"

@@ -32,7 +32,7 @@ _SAID = (
 """Keys of the text that a model gave, each with the key that says why it stopped."""
 _LISTS = ("results", "completions", "generations", "outputs")
 _IN = ("prompt_eval_count", "prompt_token_count", "inputTextTokenCount", "input_tokens")
-_OUT = ("eval_count", "generation_token_count", "tokenCount", "output_tokens")
+_OUT = ("eval_count", "generation_token_count", "tokenCount", "totalOutputTextTokenCount", "output_tokens")
 
 
 def _asked(body: Body) -> Asked:
