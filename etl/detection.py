@@ -14,6 +14,7 @@ from etl.conversation import Record
 from etl.errors import DetectionError, SourceError
 from etl.framing import LIMITS, Limits, frame
 from etl.opening import blocks
+from etl.remote import path_of
 
 SAMPLE_RECORDS = 24
 SAMPLE_BYTES = 2 << 20
@@ -95,11 +96,11 @@ def detect(path: Path | str, format: str | None = None, member: str | None = Non
     SourceError where it cannot be read.
     """
     uri = str(path) if member is None else f"{path}!{member}"
-    if _is_special(Path(path)):
+    if _is_special(path_of(path)):
         raise Skipped(f"{uri}: not a regular file")
     if format is not None:
         return Detection(adapter_named(format), {}, "given with --format")
-    return choose(sample(Path(path), member, uri))
+    return choose(sample(path_of(path), member, uri))
 
 
 def _is_special(path: Path) -> bool:
@@ -196,9 +197,7 @@ def _refuse(sample: Sample, scores: dict[str, float]) -> None:
     if len(sample.values) == 1 and not sample.array and not _speaks(sample.values[0]):
         raise Skipped(f"{sample.uri}: a single JSON object without messages (settings, metadata or metrics)")
     if all(_is_flat(value) and not _speaks(value) for value in sample.values):
-        raise Skipped(
-            f"{sample.uri}: rows of plain values, none that a conversation has (metrics, ids)"
-        )
+        raise Skipped(f"{sample.uri}: rows of plain values, none that a conversation has (metrics, ids)")
     claims = [f"{name} {score:.2f}" for name, score in sorted(scores.items(), key=lambda item: -item[1])[:3] if score]
     nearest = f"nearest: {', '.join(claims)}" if claims else "no adapter scores it above 0"
     raise DetectionError(

@@ -5,6 +5,7 @@ from __future__ import annotations
 import fnmatch
 import glob
 import os
+import re
 import stat
 from collections.abc import Iterable, Sequence
 from pathlib import Path
@@ -12,10 +13,13 @@ from typing import NamedTuple
 
 from etl.errors import SourceError, UsageError
 from etl.opening import zip_members
+from etl.remote import is_remote, remote_path
+
+_GLOB = re.compile(r"[*?\[]")
 
 
 class FoundFile(NamedTuple):
-    """A file to read. `uri` is the plain absolute path; an archive member follows after `!`."""
+    """A file to read. `uri` is the plain absolute path or an object's URI; an archive member follows after `!`."""
 
     uri: str
     path: Path
@@ -53,8 +57,8 @@ def _members(file: FoundFile) -> list[FoundFile]:
 def _roots(given: str) -> list[Path]:
     if given.startswith("file://"):
         given = given.removeprefix("file://")
-    elif "://" in given:
-        raise UsageError(f"{given}: only local paths can be read; copy the files here first")
+    elif is_remote(given):
+        return _remote_roots(given)
     path = Path(given).expanduser()
     if path.exists() or path.is_symlink():
         return [path]
@@ -64,7 +68,31 @@ def _roots(given: str) -> list[Path]:
     return [Path(match) for match in matches]
 
 
+def _remote_roots(given: str) -> list[Path]:
+    """A file of an object store, a prefix that files share with a slash after it, or what a glob matches there."""
+    if not _GLOB.search(given):
+        path = remote_path(given.rstrip("/"))
+        if path.exists():
+            return [path]
+        raise UsageError(f"{given}: there is no such object, and none below it")
+    bucket, _, pattern = given.partition("://")[2].partition("/")
+    root = remote_path(f"{given.partition('://')[0]}://{bucket}")
+    matches = sorted(root.glob(pattern), key=str)
+    if not matches:
+        raise UsageError(f"{given}: no object matches it")
+    return matches
+
+
+def _remote_files(root: Path) -> list[Path]:
+    found = [path for path in root.rglob("*") if not path.is_dir()]
+    lakes = {name.partition("/rollouts/_delta_log/")[0] for name in map(str, found) if "/rollouts/_delta_log/" in name}
+    return [path for path in found if not any(str(path).startswith(f"{lake}/") for lake in lakes)]
+
+
 def _files(root: Path) -> Iterable[Path]:
+    if is_remote(str(root)):
+        yield from _remote_files(root) if root.is_dir() else [root]
+        return
     if not root.is_dir():
         yield root
         return
@@ -88,7 +116,7 @@ def _is_lake(folder: Path) -> bool:
 
 
 def _excluded(path: Path, root: Path, patterns: Sequence[str]) -> bool:
-    below = os.path.relpath(path, root) if path != root else path.name
+    below = str(path).removeprefix(f"{root}/") if path != root else path.name
     return any(
         fnmatch.fnmatchcase(text, pattern)
         for pattern in patterns
@@ -97,6 +125,9 @@ def _excluded(path: Path, root: Path, patterns: Sequence[str]) -> bool:
 
 
 def _entry(path: Path) -> FoundFile:
+    if is_remote(str(path)):
+        found = path.stat()
+        return FoundFile(str(path), path, found.st_size, int(found.st_mtime * 1_000_000) * 1_000)
     absolute = os.path.abspath(path)  # noqa: PTH100 (a link keeps its own name)
     # A name that is no UTF-8 is shown with its bytes escaped, as a table can hold it.
     uri = os.fsencode(absolute).decode("utf-8", "backslashreplace")

@@ -23,6 +23,7 @@ from typing import IO, NamedTuple, Protocol
 import zstandard
 
 from etl.errors import SourceError
+from etl.remote import is_remote
 from etl.scanning import LIMITS
 from etl.tabular import SNIFFED, columnar, delimited_lines, delimiter
 from etl.zipped import opened
@@ -98,7 +99,7 @@ def zip_members(path: Path) -> list[str]:
         if file.read(4) != b"PK\x03\x04":
             return []
     try:
-        with zipfile.ZipFile(path) as archive:
+        with path.open("rb") as file, zipfile.ZipFile(file) as archive:
             return [info.filename for info in archive.infolist() if not info.is_dir()]
     except (zipfile.BadZipFile, OSError) as error:
         raise SourceError(f"{path}: ZIP archive cannot be read ({error}); unpack it and give the folder") from None
@@ -118,17 +119,27 @@ def blocks(path: Path, member: str | None = None, digest: Digest | None = None) 
             if digest is not None:
                 for _ in _raw(file, digest):
                     pass
-        if member is None:
-            assert columns is not None
-            yield from columns(path)
-        else:
-            with zipfile.ZipFile(path) as archive, opened(archive, member) as inner:
+        if columns is not None and member is None:
+            with _local(path) as local:
+                yield from columns(local)
+        elif member is not None:
+            with path.open("rb") as file, zipfile.ZipFile(file) as archive, opened(archive, member) as inner:
                 yield from _text(_decompressed(_raw(inner, None), f"{path}!{member}"))
     except NotImplementedError as error:
         raise SourceError(f"{path}!{member}: {error}; unpack the archive and give the folder") from None
     except (OSError, zipfile.BadZipFile, RuntimeError) as error:
         reason = error.strerror if isinstance(error, OSError) and error.strerror else str(error)
         raise SourceError(f"{path}: cannot be read ({reason})") from None
+
+
+@contextmanager
+def _local(path: Path) -> Iterator[Path]:
+    """The file where it lies, or a copy of one in an object store."""
+    if not is_remote(str(path)):
+        yield path
+        return
+    with path.open("rb") as file, spooled(_raw(file, None)) as copy:
+        yield copy
 
 
 @contextmanager

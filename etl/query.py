@@ -18,6 +18,7 @@ import duckdb
 
 from etl.database import open_database
 from etl.errors import EtlError, LakeError, UsageError
+from etl.remote import open_to_duckdb
 from etl.shipped import schema_text
 
 if TYPE_CHECKING:
@@ -196,6 +197,7 @@ def _open_views(connection: duckdb.DuckDBPyConnection, root: Path) -> None:
     # Temporary objects and variables belong to one cursor. Views that all cursors share need neither.
     script = views_sql().replace("CREATE OR REPLACE TEMP ", "CREATE OR REPLACE ")
     connection.execute("SET GLOBAL TimeZone = 'UTC'; SET GLOBAL parquet_metadata_cache = true")
+    open_to_duckdb(connection, [str(root)])
     connection.execute("SET VARIABLE etl_lake = $1", [str(root)])
     connection.execute(script)
     for view in ("rollouts_stored", "rejects", "sources", "events"):
@@ -243,10 +245,14 @@ def _root(lake: LakePath) -> Path:
     name = os.fspath(lake)
     if name and "://" not in name:
         root = Path(os.path.abspath(name))  # noqa: PTH100  (as `Place` does, which takes longer to load than a query runs)
+        is_lake = (root / "rollouts" / "_delta_log").is_dir()
     else:
+        from etl.lake.errors import one_line
         from etl.lake.place import Place
 
         root = Place(name).root
-    if not (root / "rollouts" / "_delta_log").is_dir():
+        with one_line(f"read the lake {root}"):
+            is_lake = (root / "rollouts" / "_delta_log").is_dir()
+    if not is_lake:
         raise LakeError(f"there is no lake at {root}; make one with: etl ingest PATH --lake {root}")
     return root

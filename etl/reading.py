@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import time
 from collections.abc import Iterable, Iterator
-from pathlib import Path
 
 from etl.adapter import Adapter, FileContext, adapter_named
 from etl.conversation import Conversation, Fragment, Outcome, Record, Unusable
@@ -20,6 +19,7 @@ from etl.framing import Broken, Framed
 from etl.lake import StagedFile
 from etl.normalise import FileMemory, Refused, Stream, normalise
 from etl.opening import Digest, blocks
+from etl.remote import is_remote, path_of
 from etl.report import FileResult, Place
 from etl.staging import FLUSH_BYTES, EventBuffer, Rejects, RowBuffer, Settings, Staging
 
@@ -69,7 +69,7 @@ class Reader:
     def read_again(self, result: FileResult, framed: Iterable[Framed]) -> None:
         """Give records of a file that was read before to its adapter once more; `result` takes in what comes."""
         assert result.adapter is not None
-        file = FoundFile(result.uri, Path(result.uri), result.size, result.modified_ns)
+        file = FoundFile(result.uri, path_of(result.uri), result.size, result.modified_ns)
         _Parsing(self, adapter_named(result.adapter), file, result).run(framed)
 
 
@@ -95,7 +95,9 @@ class _Parsing:
         records = self._records(framed)
         while True:
             try:
-                for outcome in self._adapter.parse(records, FileContext(self._file.uri, self._file.path)):
+                for outcome in self._adapter.parse(
+                    records, FileContext(self._file.uri, None if is_remote(self._file.uri) else self._file.path)
+                ):
                     self._take(outcome)
                     self._handed.clear()
                 break

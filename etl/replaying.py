@@ -4,17 +4,15 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Iterator
-from pathlib import Path
 from typing import Any
-
-import pyarrow.parquet as pq
 
 from etl.adapter import Adapter, adapter_named, adapters
 from etl.conversation import Record
 from etl.discover import FoundFile, discover
 from etl.framing import Broken, Framed
-from etl.lake import KnownFile, Lake
+from etl.lake import KnownFile, Lake, open_parquet
 from etl.reading import Reader
+from etl.remote import path_of
 from etl.report import FileResult
 from etl.staging import Settings
 from etl.times import instant
@@ -33,9 +31,9 @@ def read_rejects(
     for (stream, uri), rejects in sorted(_rejects(lake, source, reason).items()):
         reader = Reader(settings._replace(source=stream), f"replay{len(results)}")
         path, _, member = uri.partition("!")
-        if Path(path).is_file():
+        if path_of(path).is_file():
             files = [file for file in discover([path]) if file.uri == uri or (member and file.member == member)]
-            results.append(reader.read(files[0] if files else FoundFile(uri, Path(path), 0, 0)))
+            results.append(reader.read(files[0] if files else FoundFile(uri, path_of(path), 0, 0)))
         else:
             result = _result(lake.known_files([stream])[stream].get(uri), stream, uri, rejects)
             if result is None:
@@ -54,7 +52,9 @@ def _rejects(lake: Lake, source: str | None, reason: str | None) -> dict[tuple[s
     chosen: set[tuple[str, str]] = set()
     for file in lake.live("rejects"):
         if source is None or file.partition["source"] == source:
-            for row in pq.ParquetFile(file.path).read().to_pylist():
+            with open_parquet(file.path) as opened:
+                stored = opened.read().to_pylist()
+            for row in stored:
                 key = (row["source"], row["source_uri"])
                 found.setdefault(key, []).append(row)
                 if reason is None or row["reason"] == reason:

@@ -13,6 +13,7 @@ from etl.discover import FoundFile
 from etl.footprint import settle
 from etl.lake import StagedFile
 from etl.reading import Reader
+from etl.remote import is_remote, register
 from etl.report import FileResult
 from etl.staging import Settings
 
@@ -81,6 +82,9 @@ def _listen(heard: SimpleQueue[FileResult]) -> None:
 
 
 def _read_share(files: Sequence[FoundFile], settings: Settings, worker: str) -> ReadOut:
+    if any(is_remote(file.uri) for file in files):
+        register()
+
     def tell(result: FileResult) -> None:
         if _heard is not None:
             _heard.put(FileResult(result.uri, result.source, result.size, state=result.state))

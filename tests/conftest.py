@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import datetime as dt
 import os
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -56,3 +57,19 @@ def shared() -> Path:
     if not folder.is_dir():
         pytest.skip(f"no shared folder at {folder}; ETL_SHARED can name it")
     return folder
+
+
+@pytest.fixture
+def etl(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> Callable[..., tuple[int, str, str]]:
+    """Runs a command line; gives its exit code, stdout and stderr."""
+    monkeypatch.delenv("ETL_LAKE", raising=False)
+    monkeypatch.delenv("ETL_DEBUG", raising=False)
+
+    def runs(*args: object) -> tuple[int, str, str]:
+        from etl.cli import run
+
+        code = run([str(arg) for arg in args])
+        out, err = capsys.readouterr()
+        return code, out, err
+
+    return runs

@@ -34,7 +34,7 @@ def sources(lake: str, as_json: bool, source: str | None, state: str | None) -> 
     )
     columns = ("source", "state", "records_in", "rows", "rejects", "file")
     listed = [{**file, "file": file["error"] or file["uri"]} for file in files]
-    drifted = [found for found in drift(source_runs(Lake.open(lake).reports())) if source in (None, found.source)]
+    drifted = [found for found in drift(source_runs(Lake.open(lake).reports())) if state is None and source in (None, found.source)]
     code = _print(as_json, "sources", files, columns, listed, {"drift": [found._asdict() for found in drifted]})
     for found in () if as_json else drifted:
         note(harmless_line(f"drift in {found.source} (batch {found.batch_id}): {found.message}"))

@@ -34,8 +34,7 @@ def lake_option(command: Command) -> Command:
         show_default=True,
         show_envvar=True,
         metavar="DIR",
-        type=click.Path(file_okay=False),
-        help="The lake.",
+        help="The lake: a folder, or a URI in an object store.",
     )(command)
 
 

@@ -16,6 +16,7 @@ from etl.lake.errors import reading
 from etl.lake.labels import Label
 from etl.lake.lake import KnownFile, Lake
 from etl.lake.log import LiveFile
+from etl.lake.parquet import open_parquet
 from etl.lake.partition import check_source
 from etl.lake.precedence import RowCounts
 from etl.lake.staging import StagedFile, StagingWriter
@@ -33,5 +34,6 @@ __all__ = [
     "StagingWriter",
     "Swept",
     "check_source",
+    "open_parquet",
     "reading",
 ]

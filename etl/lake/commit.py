@@ -116,14 +116,14 @@ def commit_plan(to: Committing, base: Snapshot, planned: Plan, *, data_change: b
 def _place_and_commit(
     to: Committing, base: Snapshot, files: Sequence[StagedFile], removed: Sequence[str], data_change: bool
 ) -> int:
-    """Renames the files into their table and commits them; on failure they are renamed back."""
+    """Brings the files to their places and commits them; on failure they are taken back."""
     added = [_placed(file) for file in files]
     moves = [(Path(old.path), to.place.data_file(base.table, new.path)) for old, new in zip(files, added, strict=True)]
     moved: list[tuple[Path, Path]] = []
     with to.batch.claim([Claim(base.table, file.path) for file in added]):
         try:
             for old, new in moves:
-                to.place.move(old, new)
+                to.place.put(old, new)
                 moved.append((old, new))
             to.place.sync_data(base.table, [file.path for file in added])
             info, now_ms = {"batch_id": to.batch.id}, int(to.clock() * 1000)
@@ -131,7 +131,7 @@ def _place_and_commit(
         except (*LIBRARY_ERRORS, LakeError) as error:
             if not isinstance(error, UncertainError):
                 for old, new in reversed(moved):
-                    to.place.move(new, old)
+                    to.place.take_back(old, new)
             raise
 
 

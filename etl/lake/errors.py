@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import errno
+import re
 from collections.abc import Callable, Iterator
 from typing import TypeVar
 
@@ -15,8 +16,15 @@ from etl.errors import LakeError
 
 T = TypeVar("T")
 
-LIBRARY_ERRORS = (OSError, DeltaError, pa.ArrowException, duckdb.Error)
-"""What Delta, Arrow, DuckDB and the file system raise when a lake cannot be read or written."""
+try:
+    from obstore.exceptions import BaseError as _StoreError
+except ImportError:  # the extra that brings object stores is not installed
+    _STORE_ERRORS: tuple[type[Exception], ...] = ()
+else:
+    _STORE_ERRORS = (_StoreError,)
+
+LIBRARY_ERRORS = (OSError, DeltaError, pa.ArrowException, duckdb.Error, *_STORE_ERRORS)
+"""What Delta, Arrow, DuckDB, the file system and object stores raise when a lake cannot be read or written."""
 
 _ADVICE = {
     errno.ENOSPC: "the disk is full: free some space and run it again",
@@ -41,7 +49,13 @@ _OS_ERROR_WORDS = {
     "File too large": errno.EFBIG,
     "No such file or directory": errno.ENOENT,
     "No files found": errno.ENOENT,
+    "404 Not Found": errno.ENOENT,
+    "403 Forbidden": errno.EACCES,
 }
+
+
+_COLOUR = re.compile(r"\x1b\[[0-9;]*m")
+"""What the Delta library puts around the words of some errors."""
 
 
 def error_number(error: BaseException) -> int | None:
@@ -62,7 +76,7 @@ def lake_error(doing: str, error: BaseException) -> LakeError:
     number = error_number(error)
     if number in _ADVICE:
         return LakeError(f"cannot {doing}: {_ADVICE[number]}")
-    reason = " ".join(str(error).split()) or type(error).__name__
+    reason = " ".join(_COLOUR.sub("", str(error)).split()) or type(error).__name__
     return LakeError(f"cannot {doing}: {reason[:300]}")
 
 

@@ -10,7 +10,6 @@ conversation itself is gone (its row is removed because a later record put it to
 from __future__ import annotations
 
 from collections.abc import Sequence
-from pathlib import Path
 from typing import Any, NamedTuple
 
 import pyarrow as pa
@@ -71,7 +70,7 @@ def label_row(to: Committing, rollout_id: str, name: str, given: Label | None) -
                 raise UsageError(f"no rollout has the id {rollout_id!r}")
             file, position = places[0]
             live = lookup.files["live"][file]
-            row = pa.concat_tables(row_groups(Path(live.path), only=pa.array([position], pa.int64())))
+            row = pa.concat_tables(row_groups(live.path, only=pa.array([position], pa.int64())))
             before = row[_JUDGMENTS][0].as_py()
             after = [judgment for judgment in before if not (is_label(judgment) and judgment["name"] == name)]
             after += [] if given is None else [given.judgment()]
@@ -102,7 +101,7 @@ def carry_labels(lookup: Lookup) -> None:
     for file, labels in carried.items():
         staged = lookup.files["staged"][file]
         positions = sorted(labels)
-        rows = pa.concat_tables(row_groups(Path(staged.path), only=pa.array(positions, pa.int64())))
+        rows = pa.concat_tables(row_groups(staged.path, only=pa.array(positions, pa.int64())))
         own = rows[_JUDGMENTS].to_pylist()
         both = [_joined(said, labels[position]) for position, said in zip(positions, own, strict=True)]
         for position in positions:

@@ -11,8 +11,6 @@ from pathlib import Path
 from typing import NamedTuple, Self, TypeVar
 from uuid import uuid4
 
-import pyarrow.parquet as pq
-
 from etl.card import card
 from etl.errors import LakeError, UsageError
 from etl.lake.batch import Batch
@@ -22,6 +20,7 @@ from etl.lake.history import Commit, batches_since, history
 from etl.lake.labels import Label, label_row
 from etl.lake.log import LiveFile, create_table, snapshot
 from etl.lake.lookup import Lookup
+from etl.lake.parquet import open_parquet
 from etl.lake.partition import check_source
 from etl.lake.place import STAGING, Place
 from etl.lake.plan import plan_compaction
@@ -88,12 +87,13 @@ class Lake:
         """The lake of that folder, made where there is none and completed where its making was cut off."""
         place = Place(root)
         with one_line(f"create the lake {place.root}"):
-            found = {entry.name for entry in place.root.iterdir()} if place.root.is_dir() else set()
+            found = place.names()
             if found and not found & {*TABLES, STAGING}:
                 raise LakeError(
                     f"{place.root} holds other files and no lake; choose an empty folder, or one that is not there yet"
                 )
-            place.root.mkdir(parents=True, exist_ok=True)
+            if not place.is_remote:
+                place.root.mkdir(parents=True, exist_ok=True)
             for table in TABLES:
                 create_table(place, table)
         lake = cls.open(root, clock=clock)
@@ -190,7 +190,8 @@ class Lake:
             found = {source: files.copy() for source, files in wanted.items()}
             for file in self.live("sources"):
                 if (of_source := found.get(file.partition["source"])) is not None:
-                    rows = pq.ParquetFile(file.path).read(columns).to_pylist()
+                    with open_parquet(file.path) as opened:
+                        rows = opened.read(columns).to_pylist()
                     of_source |= {row["uri"]: KnownFile(**row) for row in rows}
             return found
 
@@ -263,8 +264,8 @@ class Lake:
             return findings
         with self.batch(f"repair-{uuid4()}"):
             for table in TABLES:
-                folder = self._place.table(table)
-                paths = [Path(found.path).relative_to(folder).as_posix() for found in lost if found.table == table]
+                folder = f"{self._place.table(table)}/"
+                paths = [found.path.removeprefix(folder) for found in lost if found.table == table]
                 drop_lost(self._committing(), table, paths)
         done = "it was gone and is out of the table; the next ingest reads its sources again"
         return [f._replace(message=done, repaired=True) if f.code == "missing_file" else f for f in findings]

@@ -185,7 +185,7 @@ def _add_action(place: Place, table: str, file: NewFile, data_change: bool) -> A
     path = place.data_file(table, file.path)
     try:
         footer = check_footer(path, table)
-        modified = path.stat().st_mtime_ns // 1_000_000
+        modified = int(path.stat().st_mtime * 1000)
     except (OSError, pa.ArrowException) as error:
         raise lake_error(f"commit {path}", error) from error
     if footer != (file.rows, file.size):

@@ -17,6 +17,7 @@ import pyarrow as pa
 from etl.database import open_database
 from etl.lake.log import LiveFile
 from etl.lake.staging import StagedFile
+from etl.remote import open_to_duckdb
 from etl.schema import arrow_schema
 
 MEMORY_LIMIT = "128MB"
@@ -43,6 +44,7 @@ class Lookup:
                 "preserve_insertion_order": False,
             }
         )
+        open_to_duckdb(self._database, (file.path for file in live))
         self.run("CREATE TABLE dropped (side VARCHAR, file BIGINT, position BIGINT)")
 
     def __enter__(self) -> Self:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import NamedTuple
@@ -11,6 +12,7 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from etl.errors import LakeError
+from etl.remote import is_remote, path_of
 from etl.schema import arrow_schema
 
 MAX_FILE_BYTES = 128 << 20
@@ -107,9 +109,20 @@ def open_writer(where: Path | pa.NativeFile, table: str) -> pq.ParquetWriter:
     )
 
 
-def check_footer(path: Path, table: str) -> Footer:
+@contextlib.contextmanager
+def open_parquet(path: str | Path) -> Iterator[pq.ParquetFile]:
+    """A data file for reading, by its path or URI."""
+    if not is_remote(str(path)):
+        with pq.ParquetFile(path) as file:
+            yield file
+        return
+    with path_of(path).open("rb") as source, pq.ParquetFile(source) as file:
+        yield file
+
+
+def check_footer(path: str | Path, table: str) -> Footer:
     """Rows and bytes of a data file; LakeError where it has not exactly the table's schema."""
-    with pq.ParquetFile(path) as file:
+    with open_parquet(path) as file:
         schema = file.schema_arrow
         rows = file.metadata.num_rows
     expected = arrow_schema(table)
@@ -118,13 +131,15 @@ def check_footer(path: Path, table: str) -> Footer:
             set(map(str, schema)) ^ set(map(str, expected)), key=lambda field: field.partition(":")[0]
         ) or ["the order of the columns"]
         raise LakeError(f"{path} has not the schema of {table}: {'; '.join(differing)[:300]}")
-    return Footer(rows, path.stat().st_size)
+    return Footer(rows, path_of(path).stat().st_size)
 
 
-def row_groups(path: Path, *, without: pa.Array | None = None, only: pa.Array | None = None) -> Iterator[pa.Table]:
+def row_groups(
+    path: str | Path, *, without: pa.Array | None = None, only: pa.Array | None = None
+) -> Iterator[pa.Table]:
     """The row groups of a data file one by one, without or only with the rows at some positions (int64, from 0)."""
     chosen = without if only is None else only
-    with pq.ParquetFile(path) as file:
+    with open_parquet(path) as file:
         first = 0
         for index in range(file.num_row_groups):
             rows = file.metadata.row_group(index).num_rows

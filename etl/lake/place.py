@@ -1,20 +1,31 @@
-"""Where a lake lies, and the few file operations that commits need; the one module that knows it is a local folder."""
+"""Where a lake lies, and the few file operations that commits need: the one module that knows a folder from a store.
+
+In an object store a file is there once it is whole, so nothing is renamed: staged files lie in a local folder, one for
+each lake and machine, and are uploaded to their place right before the commit.
+"""
 
 from __future__ import annotations
 
 import contextlib
+import hashlib
 import json
 import os
+import shutil
+import tempfile
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 from urllib.parse import unquote, urlsplit
 from uuid import uuid4
 
 from etl.errors import UsageError
+from etl.remote import is_remote, remote_path
 from etl.schema import PARTITIONS
 
 STAGING = ".staging"
 SETTINGS = "settings.json"
+UNCOMMITTED_MS = 86_400_000
+"""A data file in a store that no version shows is nobody's after a day: no commit takes that long."""
+_UPLOAD_BYTES = 8 << 20
 REPORTS = "reports"
 REPORTS_KEPT = 5_000
 """Reports of runs that stay; the oldest go."""
@@ -24,8 +35,18 @@ class Place:
     """The folder of a lake: `<root>/<table>/source=…/…` and `<root>/.staging/`."""
 
     def __init__(self, root: str | os.PathLike[str]) -> None:
-        self.root = _local_folder(os.fspath(root))
-        self.staging = self.root / STAGING
+        name = str(root)
+        self.is_remote = is_remote(name)
+        if self.is_remote:
+            self.root = remote_path(name.rstrip("/"))
+            self.staging = _local_staging(name.rstrip("/"))
+        else:
+            self.root = _local_folder(name)
+            self.staging = self.root / STAGING
+
+    def names(self) -> set[str]:
+        """What lies in the lake's folder; nothing where it is not there."""
+        return {entry.name for entry in self.root.iterdir()} if self.root.is_dir() else set()
 
     def table(self, table: str) -> Path:
         """The folder of a table."""
@@ -39,8 +60,12 @@ class Place:
         """Every Parquet file in the partition folders of a table, live or not, relative to the table."""
         folder = self.root / table
         pattern = "/".join(f"{key}=*" for key in PARTITIONS[table])
-        for path in sorted(folder.glob(f"{pattern}/*.parquet")):
-            yield path.relative_to(folder).as_posix()
+        for path in sorted(str(path) for path in folder.glob(f"{pattern}/*.parquet")):
+            yield path.removeprefix(f"{folder}/")
+
+    def is_there(self, path: str) -> bool:
+        """Whether the data file of that whole path or URI exists."""
+        return (self.root / path.removeprefix(f"{self.root}/")).exists()
 
     def log_folder(self, table: str) -> Path:
         """The folder of the Delta log of a table."""
@@ -56,7 +81,7 @@ class Place:
 
     def log_texts(self, table: str) -> Iterator[tuple[int, str]]:
         """Every version that the log holds as a file of its own, with its text, oldest first."""
-        for path in sorted(self.log_folder(table).glob("*.json")):
+        for path in sorted(self.log_folder(table).glob("*.json"), key=str):
             if path.stem.isdigit():
                 with contextlib.suppress(FileNotFoundError):  # cleaned up by another run meanwhile
                     yield int(path.stem), path.read_text(encoding="utf-8")
@@ -67,8 +92,8 @@ class Place:
         return path.read_text(encoding="utf-8") if path.exists() else None
 
     def sync(self, *paths: Path) -> None:
-        """Makes what was written to files and folders last through a loss of power."""
-        for path in paths:
+        """Makes what was written to files and folders last through a loss of power; a store sees to that itself."""
+        for path in () if self.is_remote else paths:
             descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
             try:
                 os.fsync(descriptor)
@@ -83,11 +108,8 @@ class Place:
 
     def retain_ms(self) -> int:
         """How long replaced data files stay, in milliseconds; 0 where nobody set it."""
-        try:
-            settings = json.loads((self.root / SETTINGS).read_text(encoding="utf-8"))
-        except FileNotFoundError:
-            return 0
-        return int(settings["retain_ms"])
+        path = self.root / SETTINGS
+        return int(json.loads(path.read_text(encoding="utf-8"))["retain_ms"]) if path.exists() else 0
 
     def write_retain_ms(self, milliseconds: int, folder: Path) -> None:
         """Sets how long replaced data files stay."""
@@ -95,7 +117,8 @@ class Place:
 
     def write_report(self, batch_id: str, text: str, folder: Path) -> None:
         """Keeps what a run did as `reports/<batch>.json`."""
-        (self.root / REPORTS).mkdir(exist_ok=True)
+        if not self.is_remote:
+            (self.root / REPORTS).mkdir(exist_ok=True)
         self.write_text(f"{REPORTS}/{batch_id}.json", text, folder)
         for path in self._reports()[:-REPORTS_KEPT]:
             path.unlink(missing_ok=True)
@@ -106,20 +129,39 @@ class Place:
 
     def _reports(self) -> list[Path]:
         """Oldest first: batch ids begin with the time."""
-        return sorted((self.root / REPORTS).glob("*.json"))
+        return sorted((self.root / REPORTS).glob("*.json"), key=str)
 
     def write_text(self, name: str, text: str, folder: Path) -> None:
         """Writes a file beside the tables, whole or not at all, by way of a folder; the same text is left alone."""
         path = self.root / name
-        if not path.exists() or path.read_bytes() != text.encode():
+        if path.exists() and path.read_bytes() == text.encode():
+            return
+        if self.is_remote:
+            path.write_bytes(text.encode())
+        else:
             written = folder / f"{uuid4()}.new"
             written.write_bytes(text.encode())
             written.replace(path)
 
-    def move(self, old: Path, new: Path) -> None:
-        """Renames within the lake, making the folder of the new place."""
-        new.parent.mkdir(parents=True, exist_ok=True)
-        old.rename(new)
+    def put(self, staged: Path, path: Path) -> None:
+        """Brings a staged file to its place in a table: renamed in a folder, uploaded to a store."""
+        if self.is_remote:
+            with staged.open("rb") as source, path.open("wb") as target:
+                shutil.copyfileobj(source, target, _UPLOAD_BYTES)
+        else:
+            path.parent.mkdir(parents=True, exist_ok=True)
+            staged.rename(path)
+
+    def take_back(self, staged: Path, path: Path) -> None:
+        """Undoes `put`."""
+        if self.is_remote:
+            path.unlink(missing_ok=True)
+        else:
+            path.rename(staged)
+
+    def may_be_uncommitted(self, path: Path, now_ms: int) -> bool:
+        """Whether another machine may be about to commit a data file: locks tell of runs on this one only."""
+        return self.is_remote and now_ms - path.stat().st_mtime * 1000 < UNCOMMITTED_MS
 
     def __repr__(self) -> str:
         return f"Place({str(self.root)!r})"
@@ -131,12 +173,15 @@ def new_name() -> str:
 
 
 def _local_folder(root: str) -> Path:
-    """The absolute folder that a lake's name means; UsageError for a store that is not a folder."""
+    """The absolute folder that a lake's name means."""
     if not root:
         raise UsageError("the lake has no name; give a folder, for example --lake ./lake")
-    scheme = urlsplit(root).scheme if "://" in root else ""
-    if scheme == "file":
+    if root.startswith("file://"):
         return Path(unquote(urlsplit(root).path)).absolute()
-    if scheme:
-        raise UsageError(f"a lake on {scheme}:// comes with a later version; give a local folder")
     return Path(os.path.abspath(root))  # noqa: PTH100  (resolves `..` and no symbolic links)
+
+
+def _local_staging(uri: str) -> Path:
+    """The folder of this user on this machine in which files for a lake in a store are written."""
+    name = hashlib.blake2b(uri.encode(), digest_size=8).hexdigest()
+    return Path(tempfile.gettempdir()) / f"etl-staging-{os.getuid()}" / name

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Sequence
-from pathlib import Path
 from typing import NamedTuple
 
 import pyarrow as pa
@@ -35,7 +34,7 @@ MERGED_BYTES = MAX_FILE_BYTES // 2
 class Part(NamedTuple):
     """An input of a rewrite: a file without the rows that go."""
 
-    path: Path
+    path: str
     without: pa.Array | None
 
 
@@ -102,7 +101,7 @@ def _plan_partition(files: list[_File], lookup: Lookup, made: Plan) -> None:
     piled = _piled(whole) if not cut else _carried(whole, cut)
     rewritten = [*cut, *piled]
     if rewritten:
-        parts = [Part(Path(item.file.path), _positions(item, lookup)) for item in rewritten]
+        parts = [Part(item.file.path, _positions(item, lookup)) for item in rewritten]
         made.rewrites.append(Rewrite(rewritten[0].file.partition, parts))
     gone = [item for item in files if item.dropped == item.file.rows]
     made.removed.extend(item.live_path for item in [*gone, *rewritten] if item.live_path is not None)
@@ -158,6 +157,6 @@ def plan_compaction(base: Snapshot) -> Plan:
     made = Plan([], [], [])
     for files in small.values():
         if len(files) > 1:
-            made.rewrites.append(Rewrite(files[0][1].partition, [Part(Path(file.path), None) for _, file in files]))
+            made.rewrites.append(Rewrite(files[0][1].partition, [Part(file.path, None) for _, file in files]))
             made.removed.extend(path for path, _ in files)
     return made

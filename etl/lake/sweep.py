@@ -41,4 +41,5 @@ def orphans(place: Place, now_ms: int, tables: Sequence[str] = tuple(TABLES)) ->
     on_disk = [Claim(table, path) for table in tables for path in place.data_files(table)]
     claimed = staging_state(place, remove_dead=False).claims
     kept = {table: snapshot(place, table).files.keys() | retained(place, table, now_ms) for table in tables}
-    return [file for file in on_disk if file not in claimed and file.path not in kept[file.table]]
+    found = [file for file in on_disk if file not in claimed and file.path not in kept[file.table]]
+    return [file for file in found if not place.may_be_uncommitted(place.data_file(file.table, file.path), now_ms)]

@@ -7,7 +7,6 @@ lake retains them. A batch that only added rows can be taken back without. What 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from pathlib import Path
 from typing import NamedTuple
 
 import pyarrow as pa
@@ -62,7 +61,7 @@ def _files(to: Committing, table: str, commits: Sequence[Commit]) -> tuple[list[
         for commit in commits
         for gone in commit.removed
     ]
-    return removed, [file for file in added if Path(file.path).exists()]
+    return removed, [file for file in added if to.place.is_there(file.path)]
 
 
 def _drop(lookup: Lookup, batch_id: str) -> int:
@@ -77,7 +76,7 @@ def _restored(
     to: Committing, base: Snapshot, before: Sequence[LiveFile], after: Sequence[LiveFile], batch_id: str
 ) -> list[StagedFile]:
     """Staged files with the rows of `before` that the batch replaced or removed, and nobody wrote again since."""
-    missing = next((file.path for file in before if not Path(file.path).exists()), None)
+    missing = next((file.path for file in before if not to.place.is_there(file.path)), None)
     if missing is not None:
         raise LakeError(
             f"cannot take back {batch_id}: the rows that it replaced in {base.table} are gone ({missing}); "
@@ -99,7 +98,7 @@ def _restored(
         stage_rows(
             to.batch.folder,
             base.table,
-            row_groups(Path(before[int(file)].path), only=pa.array(positions, pa.int64())),
+            row_groups(before[int(file)].path, only=pa.array(positions, pa.int64())),
             before[int(file)].partition,
         )
         for file, positions in sorted(found)

@@ -6,7 +6,6 @@ import glob
 import json
 import tempfile
 from collections.abc import Iterator
-from pathlib import Path
 from typing import NamedTuple
 
 import duckdb
@@ -23,6 +22,7 @@ from etl.lake.parquet import check_footer, row_groups
 from etl.lake.partition import folder_of, partition_of
 from etl.lake.place import Place
 from etl.lake.sweep import orphans, sweep
+from etl.remote import open_to_duckdb
 from etl.schema import PARTITIONS, TABLES
 
 UNIQUE = {
@@ -76,7 +76,7 @@ def _leftovers(place: Place, now_ms: int, repair: bool) -> list[Finding]:
         for batch in batches
     ]
     for path in files:
-        table = Path(path).relative_to(place.root).parts[0]
+        table = path.removeprefix(f"{place.root}/").partition("/")[0]
         found.append(Finding("orphan_file", table, path, f"not part of any version: {done}", repair))
     return found
 
@@ -100,7 +100,7 @@ def _verify_file(table: str, path: str, file: LiveFile) -> Iterator[Finding]:
 
     again = "restore the file from a backup, or ingest its sources into a new lake"
     try:
-        footer = check_footer(Path(file.path), table)
+        footer = check_footer(file.path, table)
     except LakeError as error:
         yield finding("wrong_schema", f"{error}; {again}")
         return
@@ -130,7 +130,7 @@ def _verify_file(table: str, path: str, file: LiveFile) -> Iterator[Finding]:
 def _verify_rows(table: str, file: LiveFile) -> Iterator[Finding]:
     """Reads every row of a file: its partition columns, and what the rows of its table promise."""
     first = 0
-    for rows in row_groups(Path(file.path)):
+    for rows in row_groups(file.path):
         for key, value in file.partition.items():
             names = pc.unique(rows[key].cast(pa.string())).to_pylist()
             if names != [value]:
@@ -175,6 +175,7 @@ def _duplicates(place: Place, table: str, files: list[LiveFile]) -> list[Finding
     keys = ", ".join(f"{key}::VARCHAR AS {key}" for key in UNIQUE[table])
     with tempfile.TemporaryDirectory() as spill:
         database = open_database({"memory_limit": MEMORY_LIMIT, "threads": THREADS, "temp_directory": spill})
+        open_to_duckdb(database, (file.path for file in files))
         try:
             found = database.execute(
                 f"SELECT {keys}, count(*) FROM read_parquet(?, hive_partitioning = false) "
@@ -184,7 +185,7 @@ def _duplicates(place: Place, table: str, files: list[LiveFile]) -> list[Finding
         except duckdb.Error as error:
             if not file_is_gone(error):
                 raise
-            return _duplicates(place, table, [file for file in files if Path(file.path).exists()])
+            return _duplicates(place, table, [file for file in files if place.is_there(file.path)])
         finally:
             database.close()
     advice = "this must not happen: keep the lake and report it"

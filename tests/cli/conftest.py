@@ -4,7 +4,6 @@ import datetime as dt
 
 import pytest
 
-from etl.cli import run
 from etl.demo import demo
 
 
@@ -14,17 +13,3 @@ def sample_lake(tmp_path_factory):
     lake = tmp_path_factory.mktemp("samples") / "lake"
     demo(lake, now=dt.datetime(2026, 4, 1, 2, 0, tzinfo=dt.UTC))
     return lake
-
-
-@pytest.fixture
-def etl(capsys, monkeypatch):
-    """Runs a command line; gives its exit code, stdout and stderr."""
-    monkeypatch.delenv("ETL_LAKE", raising=False)
-    monkeypatch.delenv("ETL_DEBUG", raising=False)
-
-    def runs(*args):
-        code = run([str(arg) for arg in args])
-        out, err = capsys.readouterr()
-        return code, out, err
-
-    return runs

@@ -229,7 +229,7 @@ def test_verify_exits_1_on_what_it_does_not_repair(etl, logs, tmp_path):
     code, out, _err = etl("verify", "--lake", lake, "--json")
     assert (code, json.loads(out)["sound"]) == (FAILED, False)
     assert etl("verify", "--lake", lake, "--repair")[0] == DONE
-    data.unlink()
+    data.write_bytes(b"PAR1")
     assert etl("verify", "--lake", lake, "--repair")[0] == FAILED
 
 

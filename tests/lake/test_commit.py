@@ -213,7 +213,8 @@ def test_checkpoints_are_made_and_read(lake: Lake) -> None:
             lake.upsert_sources(stage(lake, "b", "sources", [source_file(f"/{number % 5}", size=number)]))
     log = Path(lake.root, "sources", "_delta_log")
     assert (log / f"{CHECKPOINT_EVERY:020}.checkpoint.parquet").exists()
-    assert sorted(file.size for file in Lake.open(lake.root).known_files(["support"])["support"].values()) == [16, 17, 18, 19, 20]
+    known = Lake.open(lake.root).known_files(["support"])["support"]
+    assert sorted(file.size for file in known.values()) == [16, 17, 18, 19, 20]
     assert [file.path for file in lake.live("sources")] == on_disk(lake, "sources")
 
 

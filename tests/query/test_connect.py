@@ -114,8 +114,8 @@ def test_no_lake_is_said(tmp_path: Path) -> None:
         connect(tmp_path / "nothing")
     with pytest.raises(UsageError):
         connect("")
-    with pytest.raises(UsageError, match="s3"):
-        connect("s3://bucket/lake")
+    with pytest.raises(UsageError, match="ftp"):
+        connect("ftp://host/lake")
 
 
 def test_a_lake_with_a_broken_log_is_an_error_of_one_line(tmp_path: Path) -> None:
