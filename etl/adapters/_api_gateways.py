@@ -13,8 +13,16 @@ from etl.adapters._api_form import Body, arr, count, obj, text, without
 from etl.adapters._chat import parsed
 from etl.conversation import Tokens
 
-REQUESTS = ("request", "request_body", "requestBody", "RequestBody", "full_request", "req", "body", "request_payload")
-RESPONSES = ("response", "response_body", "responseBody", "ResponseBody", "full_response", "res", "response_payload")
+REQUESTS = (
+    "request", "request_body", "requestBody", "RequestBody", "full_request", "req", "body", "request_payload",
+    "requestPayload", "request_json", "request_data", "raw_request", "llm_request", "model_request", "api_request",
+    "upstream_request", "upstream_request_body", "req_body",
+)  # fmt: skip
+RESPONSES = (
+    "response", "response_body", "responseBody", "ResponseBody", "full_response", "res", "response_payload",
+    "responsePayload", "response_json", "response_data", "raw_response", "llm_response", "model_response",
+    "api_response", "upstream_response", "upstream_response_body", "res_body", "resp", "resp_body",
+)  # fmt: skip
 URLS = (
     "uri", "url", "endpoint", "request_url", "target_url", "request_path", "path", "Endpoint", "route",
 )  # fmt: skip

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import random
 from collections.abc import Iterable
 from typing import Any
 
@@ -53,6 +54,30 @@ def chat(
         "response": response,
         **more,
     }
+
+
+def agent(seed: int) -> list[dict[str, Any]]:
+    """Calls of some agents at once: branches, calls sent again, failures, two choices, answers thrown away."""
+    dice = random.Random(seed)
+    calls: list[dict[str, Any]] = []
+    for name_of_agent in range(2):
+        histories = [[say("system", "Be brief."), say("user", f"Task {dice.randrange(2)}")]]
+        for step in range(5):
+            history = dice.choice(histories)
+            name, at = f"{name_of_agent}.{step}", dice.randrange(300)
+            if dice.random() < 0.15:
+                calls.append(chat(name, history, at=at))
+                continue
+            answers = [say("assistant", f"Answer {dice.randrange(3)}") for _ in range(dice.choice([1, 1, 2]))]
+            calls.append(chat(name, history, *answers, at=at))
+            histories.append([*history, dice.choice(answers), say("user", f"Go on {dice.randrange(2)}")])
+            if dice.random() < 0.2:
+                histories.append([*history, say("assistant", "never logged"), say("user", "What?")])
+            if dice.random() < 0.3:
+                good = called(f"c{name}", n=dice.randrange(2))
+                calls.append(chat(f"{name}!", [*history, answers[0], say("user", "Call!")], good, at=at + 1))
+                histories.append([*history, good, say("tool", "done", tool_call_id=f"c{name}")])
+    return calls
 
 
 def events(values: Iterable[Any], adapter: Adapter = API, uri: str = "/logs/a.jsonl") -> list[StoredEvent]:

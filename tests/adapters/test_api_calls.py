@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tests.adapters.api_lines import API, called, chat, events, rows, say, texts
+from tests.adapters.api_lines import API, agent, called, chat, events, rows, say, texts
 
 SYSTEM, ASK = say("system", "Be brief."), say("user", "Where is the key?")
 LOOK, FOUND = called("c1", place="shelf"), say("tool", "a key", tool_call_id="c1")
@@ -30,34 +30,10 @@ def test_calls_that_repeat_each_other_are_one_row() -> None:
     assert [info["id"] for info in row["message_info"] if info["id"]] == ["r1", "r2", "r3"]
 
 
-def _agent(seed: int) -> list[dict[str, Any]]:
-    """Calls of some agents at once: branches, calls sent again, failures, two choices, answers thrown away."""
-    dice = random.Random(seed)
-    calls: list[dict[str, Any]] = []
-    for agent in range(2):
-        histories = [[SYSTEM, say("user", f"Task {dice.randrange(2)}")]]
-        for step in range(5):
-            history = dice.choice(histories)
-            name, at = f"{agent}.{step}", dice.randrange(300)
-            if dice.random() < 0.15:
-                calls.append(chat(name, history, at=at))
-                continue
-            answers = [say("assistant", f"Answer {dice.randrange(3)}") for _ in range(dice.choice([1, 1, 2]))]
-            calls.append(chat(name, history, *answers, at=at))
-            histories.append([*history, dice.choice(answers), say("user", f"Go on {dice.randrange(2)}")])
-            if dice.random() < 0.2:
-                histories.append([*history, say("assistant", "never logged"), say("user", "What?")])
-            if dice.random() < 0.3:
-                good = called(f"c{name}", n=dice.randrange(2))
-                calls.append(chat(f"{name}!", [*history, answers[0], say("user", "Call!")], good, at=at + 1))
-                histories.append([*history, good, say("tool", "done", tool_call_id=f"c{name}")])
-    return calls
-
-
 @settings(max_examples=40, deadline=None)
 @given(st.integers(0, 10_000), st.randoms(use_true_random=False))
 def test_the_set_of_calls_decides(seed: int, dice: random.Random) -> None:
-    calls = _agent(seed)
+    calls = agent(seed)
     whole = rows(events(calls))
     shuffled = [*calls, *dice.sample(calls, 2)]
     dice.shuffle(shuffled)
@@ -71,7 +47,7 @@ def test_the_set_of_calls_decides(seed: int, dice: random.Random) -> None:
 @settings(max_examples=40, deadline=None)
 @given(st.integers(0, 10_000))
 def test_nothing_is_trained_twice_and_nothing_is_lost(seed: int) -> None:
-    calls = _agent(seed)
+    calls = agent(seed)
     found = rows(events(calls))
     own = [
         info["id"]
