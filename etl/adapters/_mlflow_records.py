@@ -14,8 +14,7 @@ from typing import Any
 from etl.adapters._mlflow_values import CHUNK, INPUTS, OUTPUTS, REQUEST_ID, is_mlflow, read, values
 from etl.adapters._otlp_outside import annotation_form
 from etl.adapters._otlp_shapes import units
-from etl.adapters._otlp_values import identifier, plain_attributes, put
-from etl.adapters._phoenix_records import literal
+from etl.adapters._otlp_values import identifier, literal, plain_attributes, put
 from etl.times import instant
 
 _IDS = ("trace_id", "request_id")

@@ -160,6 +160,7 @@ def exchange(reader: Reader) -> Turn | None:
     """Request and response as the framework saw them, in one attribute each."""
     for asked, answered in EXCHANGES:
         given, said = reader.take(asked), reader.take(answered)
+        given, said = given if given != {} else None, said if said != {} else None
         if given is not None or said is not None:
             made, about = request(given), about_response(said)
             reader.used.update({"input.mime_type", "output.mime_type"} & reader.span.attributes.keys())

@@ -40,6 +40,7 @@ _CONTENT = frozenset({"role", "parts", "content", "contents", "name", "id", "typ
 _BESIDE = frozenset({"reasoning", "reasoning_content", "refusal"})
 _CALLING = frozenset({"tool_calls", "toolCalls", "function_call", "tool_call_id", "toolCallId"})
 _HELD = _CONTENT | _BESIDE | _CALLING
+_BEDROCK = frozenset({"text", "toolUse", "toolResult", "reasoningContent", "image", "document", "video", "cachePoint"})
 _RESPONSES = frozenset({"tool_call_response", "function_call_output", "server_tool_call_response"})
 
 
@@ -249,7 +250,9 @@ def _tool_message(
     )
     if uncaptured and not text and not parts:
         extra[UNCAPTURED] = True
-    return Message("tool", text, call_id=call_id, name=identifier(value.get("name")), parts=parts, extra=extra or None)
+    failed = True if extra.get("status") == "error" else None
+    name = identifier(value.get("name"))
+    return Message("tool", text, call_id=call_id, name=name, parts=parts, failed=failed, extra=extra or None)
 
 
 def _content(value: dict[str, Any]) -> tuple[Any, bool]:
@@ -262,13 +265,18 @@ def _content(value: dict[str, Any]) -> tuple[Any, bool]:
         return [_unwrapped_block(block) for block in content], False
     if isinstance(content, str):
         blocks = opened(content)
-        if isinstance(blocks, list) and blocks and all(isinstance(block, dict) and "type" in block for block in blocks):
+        if isinstance(blocks, list) and blocks and all(map(_is_block, blocks)):
             return blocks, False
         return content, False
     if isinstance(content, dict) and content:
         return [content] if "type" in content else plain(content), False
     calls = any(value.get(key) for key in ("tool_calls", "toolCalls", "function_call", "refusal", "reasoning_content"))
     return "", parts == [] or not (calls or "content" in value or "contents" in value)
+
+
+def _is_block(block: Any) -> bool:
+    """A block of content, as JSON text among them has it: typed, or Bedrock's with one key that says what it is."""
+    return isinstance(block, dict) and ("type" in block or (len(block) == 1 and next(iter(block)) in _BEDROCK))
 
 
 def _unwrapped_block(block: Any) -> Any:
@@ -286,6 +294,15 @@ def _block(part: dict[str, Any]) -> dict[str, Any]:
         return {"type": "refusal", "refusal": part["content"]}
     if kind == "server_tool_call" and isinstance(part.get("server_tool_call"), dict):
         return {**part, "type": "server_tool_use", "input": part["server_tool_call"]}
+    if kind is None and len(part) == 1:
+        use, thought = part.get("toolUse"), part.get("reasoningContent")
+        if isinstance(use, dict):
+            more = {key: item for key, item in use.items() if key not in ("toolUseId", "name", "input")}
+            named = {"id": use.get("toolUseId"), "name": use.get("name"), "input": use.get("input")}
+            return {"type": "tool_use", **named, **more}
+        told = thought.get("reasoningText") if isinstance(thought, dict) else None
+        if isinstance(told, dict) and isinstance(told.get("text"), str):
+            return {"type": "reasoning", **told}
     if kind is None:
         made = part.get("function_call", part.get("functionCall"))
         if isinstance(made, dict):
@@ -303,6 +320,8 @@ def _answer(part: dict[str, Any]) -> Message | None:
     gemini = part.get("function_response", part.get("functionResponse")) if kind is None else None
     if isinstance(gemini, dict):
         part = {"name": gemini.get("name"), "id": gemini.get("id"), "response": gemini.get("response")}
+    elif kind is None and isinstance(part.get("toolResult"), dict):
+        part = _bedrock_result(part["toolResult"])
     elif kind not in _RESPONSES and kind != "tool-result":
         return None
     output = next((part[key] for key in ("response", "output", "result", "content") if part.get(key) is not None), None)
@@ -317,6 +336,17 @@ def _answer(part: dict[str, Any]) -> Message | None:
     if output is None:
         extra[UNCAPTURED] = True
     return Message("tool", made.text, call_id=call_id, name=name, parts=made.parts, failed=failed, extra=extra or None)
+
+
+def _bedrock_result(result: dict[str, Any]) -> dict[str, Any]:
+    """Bedrock's result as a response part; its text alone where it is one text."""
+    content = result.get("content")
+    if isinstance(content, list) and len(content) == 1 and isinstance(content[0], dict) and len(content[0]) == 1:
+        content = content[0].get("text", content[0].get("json", content))
+    made = {"id": result.get("toolUseId"), "response": content}
+    if isinstance(result.get("status"), str):
+        made["is_error"] = result["status"] == "error"
+    return made
 
 
 def _calls(value: dict[str, Any]) -> list[ToolCall]:

@@ -22,6 +22,9 @@ from etl.adapters._otlp_turn import Memory, Turn
 from etl.adapters._otlp_values import put
 from etl.conversation import Conversation, Identity, Message, Record, StoredEvent, ToolCall
 
+_HANDOFF = "handoff to "
+"""Names of spans that tell of a handoff: the model called a tool of another name, or a program decided."""
+
 
 def conversations(
     events: Sequence[StoredEvent],
@@ -75,9 +78,11 @@ def _tools(family: Family, drafts: Sequence[Draft]) -> list[list[ToolSpan]]:
     loners: dict[str, list[ToolSpan]] = {}
     for tool in unmatched:
         draft = beside.of(tool.span)
-        if draft is not None:
+        if draft is not None and tool.name.startswith(_HANDOFF):
+            draft.spans.append(tool.span)
+        elif draft is not None:
             unasked(tool, draft)
-        else:
+        elif not tool.name.startswith(_HANDOFF):
             loners.setdefault(tool.span.scope, []).append(tool)
     return [loners[scope] for scope in sorted(loners)]
 

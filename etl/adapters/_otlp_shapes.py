@@ -18,6 +18,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any, NamedTuple
 
+from etl.adapters import _otlp_agents_sdk as agents_sdk
 from etl.adapters._mlflow_values import is_mlflow
 from etl.adapters._mlflow_values import values as mlflow_values
 from etl.adapters._otlp_values import as_list, dotted, first, identifier, kind_of, plain_attributes, put, time, value_of
@@ -131,9 +132,13 @@ def _units(value: Any, around: dict[str, Any], depth: int) -> Iterator[Unit]:
             for key in batches:
                 for resource_group in value[key]:
                     yield from _batch(resource_group, *BATCHES[key])
+        elif agents_sdk.is_span(value):
+            yield Unit(agents_sdk.span_form(value), value)
         elif is_span(value):
             yield Unit(_span(value, around), value)
         elif depth > 0:
+            if agents_sdk.is_trace(value):
+                yield Unit(agents_sdk.trace_form(value), value)
             held = [value[key] for key in _HOLDERS if isinstance(value.get(key), (list, dict))]
             if not held:
                 held = [item for item in value.values() if isinstance(item, list) and any(map(is_span, item))]

@@ -98,6 +98,9 @@ OPERATIONS: dict[str, dict[str, Kind]] = {
 }
 """Attribute → its values → what a span is, in order of precedence."""
 
+MERGED = "(merged tools)"
+"""Google ADK's span of the results of parallel calls, each of which has a span of its own."""
+
 SIGNS: tuple[tuple[str, Kind], ...] = (
     ("gen_ai.tool.call.id", "tool"),
     ("gen_ai.tool.name", "tool"),
@@ -180,6 +183,8 @@ def kind_of(attributes: Mapping[str, Any]) -> Kind:
         value = attributes.get(name)
         if value is not None:
             found = kinds.get(value) if isinstance(value, str) else None
+            if found == "tool" and attributes.get("gen_ai.tool.name") == MERGED:
+                return "other"
             if found is not None:
                 return found
             if name in ("gen_ai.operation.name", "openinference.span.kind", "ai.operationId"):

@@ -15,10 +15,11 @@ import msgspec
 from etl.adapters._blocks import identifier, result
 from etl.adapters._otlp_drafts import Draft, Piece
 from etl.adapters._otlp_facts import ERROR, SUMS
-from etl.adapters._otlp_messages import UNCAPTURED
+from etl.adapters._otlp_messages import UNCAPTURED, messages
 from etl.adapters._otlp_provenance import Provenance
 from etl.adapters._otlp_span import CONVERSATION_IDS, OPERATIONS, Span, opened
 from etl.adapters._otlp_threads import canonical
+from etl.adapters._otlp_values import literal
 from etl.conversation import Message, ToolCall
 
 NAME = ("gen_ai.tool.name", "tool.name", "ai.toolCall.name", "traceloop.entity.name", "tool_name")
@@ -74,7 +75,17 @@ def read_tool(span: Span) -> ToolSpan:
         return None
 
     name, call_id = take(NAME), identifier(take(CALL_ID))
-    arguments, output = take(ARGUMENTS), take(RESULT)
+    arguments, output = _given(take(ARGUMENTS)), take(RESULT)
+    given, gave = "gen_ai.input.messages", "gen_ai.output.messages"
+    if arguments is None:
+        arguments = _told_in_messages(span, "gen_ai.tool.message", given)
+    if output is None:
+        output = _told_in_messages(span, "gen_ai.choice", gave)
+    used.update((given, gave))
+    wrapped = opened(output)
+    if isinstance(wrapped, dict):
+        output, own = _unwrapped(wrapped, output)
+        call_id = call_id or own
     said = next((span.attributes[key] for key in ERROR if isinstance(span.attributes.get(key), str)), None)
     error = (span.error or said or "error") if span.failed or span.error or said else None
     hidden = used | SUMS | OPERATIONS.keys() | set(CONVERSATION_IDS) | {"input.mime_type", "output.mime_type"}
@@ -82,6 +93,47 @@ def read_tool(span: Span) -> ToolSpan:
     if not isinstance(name, str) or not name:
         name = next((span.name.removeprefix(prefix) for prefix in _PREFIXES if span.name.startswith(prefix)), span.name)
     return ToolSpan(span, name or "tool", call_id, arguments, output, error, left)
+
+
+def _given(arguments: Any) -> Any:
+    """What a tool was called with, without what a framework puts around it; Python's text of an object as one."""
+    value = literal(opened(arguments))
+    if not isinstance(value, dict):
+        return arguments
+    if isinstance(value.get("kwargs"), dict) and not value.get("args") and value.keys() <= {"args", "kwargs"}:
+        return value["kwargs"]
+    if "input_str" in value and (isinstance(value.get("inputs"), dict) or isinstance(value["input_str"], str)):
+        return value["inputs"] if isinstance(value.get("inputs"), dict) else literal(opened(value["input_str"]))
+    return arguments if isinstance(opened(arguments), dict) else value
+
+
+def _told_in_messages(span: Span, event: str, attribute: str) -> Any:
+    """Arguments or result where a framework tells of them as it tells of messages: in an event, or as parts."""
+    for log in span.events:
+        if log.name == event:
+            value = opened(log.body.get("content", log.body.get("message")))
+            blocks = value if isinstance(value, list) else []
+            said = [block.get("text") if isinstance(block, dict) else None for block in blocks]
+            texts = [text for text in said if isinstance(text, str)]
+            return "\n".join(texts) if texts and len(texts) == len(said) else value
+    value = span.attributes.get(attribute)
+    for message in messages(value) if value is not None else ():
+        if message.calls:
+            return message.calls[0].arguments
+        if message.role == "tool":
+            return message.content
+    return None
+
+
+def _unwrapped(value: dict[str, Any], as_logged: Any) -> tuple[Any, str | None]:
+    """The content and the call's id of a result that LangChain has as a message of its own."""
+    inner = value
+    for key in ("output", "kwargs"):
+        held = inner.get(key)
+        inner = held if isinstance(held, dict) else inner
+    if inner.get("type") == "tool" or ("tool_call_id" in inner and "content" in inner):
+        return inner.get("content"), identifier(inner.get("tool_call_id"))
+    return as_logged, None
 
 
 class _Open(msgspec.Struct, eq=False):

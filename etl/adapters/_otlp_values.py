@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import base64
 import binascii
 import re
@@ -30,6 +31,9 @@ _VALUES = {
 _KINDS = ("UNSPECIFIED", "INTERNAL", "SERVER", "CLIENT", "PRODUCER", "CONSUMER")
 _HEX = re.compile(r"(?:0[xX])?([0-9a-fA-F]{16}|[0-9a-fA-F]{32})\Z")
 _BASE64 = re.compile(r"[A-Za-z0-9+/]{11}=|[A-Za-z0-9+/]{22}==")
+
+MAX_LITERAL = 4 << 20
+"""Characters of Python text that are read as a value; what is longer stays text."""
 
 
 def first(item: Mapping[str, Any], keys: tuple[str, ...]) -> Any:
@@ -167,3 +171,29 @@ def dotted(value: dict[str, Any], prefix: str) -> dict[str, Any]:
 
 def as_list(value: Any) -> list[Any]:
     return value if isinstance(value, list) else []
+
+
+def literal(value: Any) -> Any:
+    """Python's text of a list or an object as its value; anything else as it is.
+
+    >>> literal("[{'message.role': 'user', 'message.content': None}]"), literal("{broken")
+    ([{'message.role': 'user', 'message.content': None}], '{broken')
+    """
+    if not isinstance(value, str) or value[:1] not in ("[", "{") or len(value) > MAX_LITERAL:
+        return value
+    try:
+        read = ast.literal_eval(value)
+    except (ValueError, SyntaxError, MemoryError, RecursionError):
+        return value
+    return read if _is_plain(read) else value
+
+
+def _is_plain(value: Any, depth: int = 40) -> bool:
+    """Whether JSON has all of it."""
+    if depth == 0:
+        return False
+    if isinstance(value, dict):
+        return all(isinstance(key, str) and _is_plain(item, depth - 1) for key, item in value.items())
+    if isinstance(value, list):
+        return all(_is_plain(item, depth - 1) for item in value)
+    return value is None or isinstance(value, (str, int, float, bool))

@@ -8,14 +8,13 @@ evaluation frame (`label`, `score`, `explanation` beside a span's id).
 
 from __future__ import annotations
 
-import ast
 from collections.abc import Iterator, Mapping
 from typing import Any
 
 from etl.adapters._otlp_outside import annotation_form
 from etl.adapters._otlp_shapes import is_span, units
 from etl.adapters._otlp_span import opened
-from etl.adapters._otlp_values import identifier, put
+from etl.adapters._otlp_values import identifier, literal, put
 
 HOLDERS = ("data", "spans", "traces")
 """Keys under which pages and traces keep what they hold."""
@@ -27,8 +26,6 @@ _NAMES = ("name", "annotation_name")
 _EVALUATION = frozenset({*_RESULT, *_NAMES, "annotator_kind", "metadata", SPAN_ID, TRACE_ID, "span_id"})
 _INDEX = "__index_level_0__"
 _ABSENT = frozenset({"None", "nan", "NaN", "NaT", "<NA>"})
-MAX_LITERAL = 4 << 20
-"""Characters of Python text that are read as a value; what is longer stays text."""
 
 
 def claim(value: Any) -> float:
@@ -149,29 +146,3 @@ def _cell(key: str, value: Any) -> Any:
     if key.endswith((".value", ".template", ".content")):
         return value
     return literal(opened(value))
-
-
-def literal(value: Any) -> Any:
-    """Python's text of a list or an object as its value; anything else as it is.
-
-    >>> literal("[{'message.role': 'user', 'message.content': None}]"), literal("{broken")
-    ([{'message.role': 'user', 'message.content': None}], '{broken')
-    """
-    if not isinstance(value, str) or value[:1] not in ("[", "{") or len(value) > MAX_LITERAL:
-        return value
-    try:
-        read = ast.literal_eval(value)
-    except (ValueError, SyntaxError, MemoryError, RecursionError):
-        return value
-    return read if _is_plain(read) else value
-
-
-def _is_plain(value: Any, depth: int = 40) -> bool:
-    """Whether JSON has all of it."""
-    if depth == 0:
-        return False
-    if isinstance(value, dict):
-        return all(isinstance(key, str) and _is_plain(item, depth - 1) for key, item in value.items())
-    if isinstance(value, list):
-        return all(_is_plain(item, depth - 1) for item in value)
-    return value is None or isinstance(value, (str, int, float, bool))

@@ -64,4 +64,4 @@ def _fragment(record: Record, form: dict[str, Any]) -> Fragment:
     if form["signal"] == "annotation":
         return Fragment(record, form["id"], form["id"], None, form)
     session, trace = form.pop("session", None), form["trace"]
-    return Fragment(record, session or trace, trace, form.get("start"), form, (trace,) if session else ())
+    return Fragment(record, session or trace, trace, form.get("start"), form, aliases=(trace,) if session else ())

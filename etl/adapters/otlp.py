@@ -17,6 +17,7 @@ from typing import Any, ClassVar
 import msgspec
 
 from etl.adapter import Adapter, FileContext, Sample
+from etl.adapters import _otlp_agents_sdk as agents_sdk
 from etl.adapters._otlp_family import DETAILS
 from etl.adapters._otlp_protobuf import layout
 from etl.adapters._otlp_protobuf import records as protobuf_records
@@ -80,6 +81,8 @@ def _claim(value: Any) -> float:
         return 1.0
     if phoenix_claim(value):  # the columns of another tool; `--format otlp` reads them too
         return 0.0
+    if agents_sdk.is_span(value) or agents_sdk.is_trace(value):
+        return 0.95
     if is_span(value):
         return 0.0 if _is_mlflow(value) else 0.95
     if isinstance(value, (dict, list)):
@@ -139,6 +142,9 @@ def _fragment(record: Record, form: dict[str, Any]) -> Fragment | Ignored:
         return Ignored("log_without_message")
     _note(record, form)
     trace = form.get("trace")
+    if form["signal"] == "trace":
+        session, trace = form.pop("session", None), form["trace"]
+        return Fragment(record, session or trace, trace, None, form, aliases=(trace,) if session else ())
     named = conversation_id(attributes) if form["signal"] == "log" or kind_of(attributes) != "other" else None
     link = trace if trace is not None else f"untraced {fingerprint(form)}"
     return Fragment(record, named or link, link, form.get("start"), form)

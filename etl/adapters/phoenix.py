@@ -90,7 +90,8 @@ def _span(record: Record, form: dict[str, Any]) -> Fragment:
     named = conversation_id(attributes) if kind_of(attributes) != "other" else None
     link = trace or (f"span {own}" if own else None)
     aliases = (*((f"span {own}",) if own else ()), *((trace,) if trace and named else ()))
-    return Fragment(record, named or link or f"untraced {fingerprint(form)}", link, form.get("start"), form, aliases)
+    key = named or link or f"untraced {fingerprint(form)}"
+    return Fragment(record, key, link, form.get("start"), form, aliases=aliases)
 
 
 def _said(record: Record, form: dict[str, Any]) -> Fragment:

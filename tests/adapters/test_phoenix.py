@@ -10,7 +10,7 @@ import pytest
 
 from etl import ingest
 from etl.adapter import Sample
-from etl.adapters._phoenix_records import literal
+from etl.adapters._otlp_values import literal
 from etl.adapters.phoenix import Phoenix
 from tests.lakes import NOW, rows
 
