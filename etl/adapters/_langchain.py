@@ -67,6 +67,8 @@ def opened_all(value: Any) -> Any:
         if not isinstance(value, str):
             break
         text = value.strip()
+        if text == "null":
+            return None
         if len(text) > 1 and text[0] == text[-1] == '"':
             inner = _json_string(text)
             if inner is None:
@@ -149,6 +151,8 @@ def _spoken(value: dict[str, Any]) -> dict[str, Any]:
     if isinstance(value.get("additional_kwargs"), dict):
         return _message(_role_word(value["role"]), value)
     content = value.get("content")
+    if isinstance(content, list):
+        return {**value, "content": [_block(block) for block in content]}
     if content is None and "parts" not in value and isinstance(value.get("text"), str):
         return {**{key: item for key, item in value.items() if key != "text"}, "content": value["text"]}
     if isinstance(content, str) and content.startswith('[{"') and '"function"' in content:
@@ -157,6 +161,15 @@ def _spoken(value: dict[str, Any]) -> dict[str, Any]:
             role = "assistant" if value["role"] == "tool" else value["role"]
             return {**value, "role": role, "content": "", "tool_calls": calls}
     return value
+
+
+def _block(block: Any) -> Any:
+    """A block whose text is an object with its value (the Assistants API), as one with a text."""
+    text = block.get("text") if isinstance(block, dict) else None
+    if not isinstance(text, dict) or not isinstance(text.get("value"), str):
+        return block
+    more = {key: item for key, item in text.items() if key != "value" and _says(item)}
+    return {**block, "text": text["value"], **more}
 
 
 def _is_pair(item: Any) -> bool:

@@ -6,6 +6,7 @@ import re
 from typing import Any
 
 from etl.adapters._langchain import opened_all
+from etl.adapters._otlp_values import put
 
 _BOUNDARY = re.compile(r"(?<=[a-z0-9])(?=[A-Z])|[^A-Za-z0-9]+")
 
@@ -42,11 +43,8 @@ def usage(fields: dict[str, Any]) -> dict[str, int | float]:
         counts = _plain_usage(fields)
     made: dict[str, int | float] = {}
     if any(counts.values()):
-        within = counts.get("total") == counts.get("input", 0) + counts.get("output", 0)
-        for side, column in (("input", "input_tokens"), ("output", "output_tokens")):
-            beside = sum(count for key, count in counts.items() if _is_beside(key, side))
-            if side in counts or beside:
-                made[f"gen_ai.usage.{column}"] = counts.get(side, 0) + (0 if within else beside)
+        read, written = _sides(counts)
+        put(made, **{"gen_ai.usage.input_tokens": read, "gen_ai.usage.output_tokens": written})
         for column, words in _DETAILS.items():
             found = max((count for key, count in counts.items() if any(word in key for word in words)), default=0)
             if found:
@@ -68,11 +66,16 @@ _DETAILS = {
 }
 
 
-def _is_beside(key: str, side: str) -> bool:
-    """Whether a count is one that Langfuse keeps beside the `input` or `output` of a generation."""
-    if key.startswith(f"{side}_"):
-        return key not in ("input_tokens", "output_tokens", "input_audio_tokens_details")
-    return side == "input" and key in ("cache_read_input_tokens", "cache_creation_input_tokens")
+def _sides(counts: dict[str, int]) -> tuple[int | None, int | None]:
+    """Tokens read and written: what is counted beside `input` and `output` is added as the total says, else once."""
+    read, written = counts.get("input", 0), counts.get("output", 0)
+    beside = sum(count for key, count in counts.items() if key.startswith("input_") and key != "input_tokens")
+    cached = sum(counts.get(key, 0) for key in ("cache_read_input_tokens", "cache_creation_input_tokens"))
+    thought = sum(count for key, count in counts.items() if key.startswith("output_") and key != "output_tokens")
+    ways = [(max(beside, cached), thought), (0, 0), (beside, 0), (cached, 0), (0, thought), (beside + cached, thought)]
+    more = next((way for way in ways if read + written + sum(way) == counts.get("total")), ways[0])
+    given = "input" in counts or bool(more[0])
+    return (read + more[0] if given else None, written + more[1] if "output" in counts or more[1] else None)
 
 
 def _plain_usage(fields: dict[str, Any]) -> dict[str, int]:

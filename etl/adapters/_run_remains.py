@@ -13,11 +13,13 @@ from etl.adapters._otlp_span import kind_of, nanoseconds
 from etl.adapters._otlp_threads import atoms
 from etl.adapters._otlp_values import put
 from etl.adapters._run_said import LONG, Said, unsaid
-from etl.adapters._run_values import answered
+from etl.adapters._run_values import answered, asked
 from etl.conversation import Conversation, Identity, Message, Record, StoredEvent
 
 _BESIDE = ("attempts", "also_logged_as", "retrieved")
 """What a message tells of runs beside its own."""
+LONGEST = 1 << 16
+"""How far into the text of an input instructions are looked for."""
 _WORDS = ("input", "output", "gen_ai.tool.call.result", "gen_ai.tool.call.arguments")
 _NOISE = frozenset({"langfuse.observation.type", "langsmith.span.kind", "gen_ai.operation.name", "traceloop.span.kind"})
 
@@ -32,6 +34,7 @@ class Remains:
         self._said: dict[int, Said] = {}
         self._messages: dict[tuple[int, str], Message] = {}
         self._done: set[tuple[str, str]] = set()
+        self._traces = {id(event.record): event.link or event.key for event in family}
         owners = {id(record): row for row in reversed(rows) for record in row.records}
         self._row_of: dict[tuple[str, str], Conversation] = {}
         self._in_order = sorted(family, key=_order)
@@ -129,6 +132,8 @@ class Remains:
         attributes = form.get("attributes")
         words = attributes if isinstance(attributes, dict) else {}
         message = self._messages.get((id(row), place[1]))
+        if message is None and not any(told.role in ("system", "developer") for told in row.messages):
+            self._instruct(words.get("input"), row)
         self._complete(words.get("output"), row, form)
         said = self._said_of(row)
         left = {key: found for key in _WORDS if key in words and (found := unsaid(words[key], said)) is not None}
@@ -220,6 +225,16 @@ class Remains:
                 found = message
         return found
 
+    def _instruct(self, given: Any, row: Conversation) -> None:
+        """The instructions that an agent got beside the same question, where its models' requests leave them out."""
+        if not isinstance(given, (str, list, dict)) or "system" not in str(given)[:LONGEST]:
+            return
+        history = asked(given).history
+        leading = [message for message in history if message.role in ("system", "developer")]
+        if leading and row.messages and _words(history)[:1] == _words(row.messages)[:1]:
+            row.messages = [*leading, *row.messages]
+            self._said.pop(id(row), None)
+
     def _complete(self, output: Any, row: Conversation, form: dict[str, Any]) -> None:
         """The state of a graph may know how it went on after the last model run that arrived."""
         if output is None or (id(row), str(form.get("id"))) in self._messages:
@@ -263,6 +278,9 @@ class Remains:
                 (told for message in row.messages if (told := (message.extra or {}).get("path"))), []
             )
             row.agent = row.agent or next(iter(names), None) or (path[-1] if path else None)
+            for record in row.records if row.agent is None else ():
+                around = self._of_trace.get(self._traces.get(id(record), ""))
+                row.agent = row.agent or (around.agent if around is not None else None)
             said = Said(row, extra=False)
             for message in row.messages:
                 _thin(message.extra, said)

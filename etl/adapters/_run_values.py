@@ -276,7 +276,7 @@ def _answer_list(value: list[Any]) -> list[list[Message]]:
     if value and all(isinstance(item, dict) and "role" not in item and _is_call(item) for item in value):
         return [messages({"role": "assistant", "content": "", "tool_calls": value}, "assistant")]
     if value and all(_is_block(item) for item in value):
-        return [messages({"role": "assistant", "content": value}, "assistant")]
+        return [messages(chat_form({"role": "assistant", "content": value}), "assistant")]
     if value and all(isinstance(item, dict) and isinstance(item.get("message"), dict) for item in value):
         return response({"choices": value})
     return [messages([_ended(item) if isinstance(item, dict) else item for item in value], "assistant")]

@@ -10,21 +10,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any
 
+from etl.adapters._langchain import opened_all
 from etl.adapters._otlp_dialects import turn_of
 from etl.adapters._otlp_rows import conversations
 from etl.adapters._otlp_semconv import instructions
 from etl.adapters._otlp_span import Span, kind_of
-from etl.adapters._otlp_threads import Atom, Thread, atoms
+from etl.adapters._otlp_threads import atoms
 from etl.adapters._otlp_turn import Memory, Reader, Turn
 from etl.adapters._run_remains import Remains
+from etl.adapters._run_strings import strung
 from etl.adapters._run_tools import tool_words
 from etl.adapters._run_values import answered, asked, turn
 from etl.conversation import Conversation, Ignored, Message, StoredEvent
 
-_INSTRUCTIONS = frozenset({"system", "developer"})
 SILENT = "chain"
 """Operation of a span that is not to speak."""
 _SPOKEN = ("input", "output", "gen_ai.input.messages", "gen_ai.output.messages", "llm.input_messages", "ai.prompt")
@@ -180,7 +181,7 @@ def _is_agent(form: dict[str, Any]) -> bool:
 def read_run(span: Span, memory: Memory) -> Turn:
     """What a run says: its own input and output, or its OpenTelemetry attributes, whichever says more."""
     logged = turn_of(span, memory)
-    given, said = span.attributes.get("input"), span.attributes.get("output")
+    given, said = opened_all(span.attributes.get("input")), opened_all(span.attributes.get("output"))
     if given is None and said is None:
         return logged
     question = asked(given)
@@ -193,11 +194,15 @@ def read_run(span: Span, memory: Memory) -> Turn:
     reader = Reader(span, memory)
     if best.tools is None:
         best.tools = reader.take("gen_ai.tool.definitions")
+    answer = said if isinstance(said, dict) else {}
     if not any(message.role in ("system", "developer") for message in best.inputs):
-        best.inputs = [*instructions(reader), *best.inputs]
+        told = answer.get("instructions")
+        leading = instructions(reader) or ([Message("system", told)] if isinstance(told, str) and told else [])
+        best.inputs = [*leading, *best.inputs]
+    best.tools = best.tools or answer.get("tools")
     best.used = best.used | other.used | reader.used
     best.cut = best.cut or "preview" in span.attributes
-    name = said.get("id") if isinstance(said, dict) else None
+    name = answer.get("id")
     best.response_id = best.response_id or (name if isinstance(name, str) else None)
     return best
 
@@ -207,87 +212,3 @@ def _weight(said: Turn) -> tuple[int, int, int]:
     told = [atom for message in said.inputs for atom in atoms(message)]
     told += [atom for answer in said.answers for message in answer for atom in atoms(message)]
     return (bool(said.inputs) + bool(said.answers), len(told), sum(len(word) for atom in told for word in atom))
-
-
-Stringing = Callable[[list[Thread]], list[Thread]]
-
-
-def strung(made: list[Thread]) -> list[Thread]:
-    """Threads of several traces of one session as one, where a later one's history begins with all of an earlier one.
-
-    Instructions are no part of this where the later one has none (the state of a graph has not).
-    """
-    told: dict[tuple[Atom, ...], Thread] = {}
-    joined: dict[int, Thread] = {}
-    kept: list[Thread] = []
-    for thread in sorted(made, key=lambda thread: thread.calls[0].span.at()):
-        before = _continued(thread, told) if thread.captured and thread.parent is None else None
-        if before is None:
-            kept.append(thread)
-        else:
-            joined[id(thread)] = before
-            _instruct(thread, before)
-            before.calls += thread.calls
-            thread = before
-        if thread.captured:
-            told.setdefault(_whole(thread), thread)
-    for thread in kept:
-        while thread.parent is not None and id(thread.parent) in joined:
-            thread.parent = joined[id(thread.parent)]
-    return _owners_first(kept)
-
-
-def _owners_first(kept: list[Thread]) -> list[Thread]:
-    """In the order of conversations, a thread after the one it branched off."""
-    ordered = sorted(kept, key=lambda thread: (thread.scope, thread.branch != "", *thread.calls[0].span.at()))
-    placed: set[int] = set()
-    made: list[Thread] = []
-    while ordered:
-        ready = [thread for thread in ordered if thread.parent is None or id(thread.parent) in placed] or ordered
-        made += ready
-        placed.update(id(thread) for thread in ready)
-        ordered = [thread for thread in ordered if id(thread) not in placed]
-    return made
-
-
-def _continued(thread: Thread, told: dict[tuple[Atom, ...], Thread]) -> Thread | None:
-    """The thread of an earlier trace that this one goes on from."""
-    if not told:
-        return None
-    first = thread.calls[0].turn.inputs
-    history = _atoms(first)
-    for end in range(len(history), 1, -1):
-        before = told.get(tuple(history[:end]))
-        if before is None or before.scope == thread.scope:
-            continue
-        instructions = _instructions(first)
-        if not instructions or instructions == _instructions(before.calls[0].turn.inputs):
-            del told[tuple(history[:end])]
-            return before
-    return None
-
-
-def _instruct(thread: Thread, before: Thread) -> None:
-    """Give calls without instructions those of the thread that they continue, so that both count the same."""
-    leading = [message for message in before.calls[0].turn.inputs if message.role in _INSTRUCTIONS]
-    for call in thread.calls:
-        if leading and not _instructions(call.turn.inputs):
-            count = len([atom for message in leading for atom in atoms(message)])
-            call.turn.inputs = [*leading, *call.turn.inputs]
-            call.lengths = [len(atoms(message)) for message in call.turn.inputs]
-            call.path, call.depth = [*[-1] * count, *call.path], call.depth + count
-
-
-def _instructions(told: Sequence[Message]) -> list[Atom]:
-    return [atom for message in told if message.role in _INSTRUCTIONS for atom in atoms(message)]
-
-
-def _atoms(told: Sequence[Message]) -> list[Atom]:
-    """What is said, instructions aside."""
-    return [atom for message in told if message.role not in _INSTRUCTIONS for atom in atoms(message)]
-
-
-def _whole(thread: Thread) -> tuple[Atom, ...]:
-    """Everything said in a thread up to its last answer."""
-    last = thread.calls[-1]
-    return tuple(_atoms([*last.turn.inputs, *last.answer()]))
