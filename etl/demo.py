@@ -80,6 +80,11 @@ FROM gaps_at({MIN_SUPPORT}) GROUP BY pair ORDER BY pair""",
 )
 
 
+_WORTH_READING = """
+    SELECT rollout_id FROM rollouts WHERE origin = 'traffic'
+    ORDER BY n_steps BETWEEN 1 AND 4 DESC, n_turns DESC, rollout_id LIMIT 1"""
+
+
 def demo(lake: str | Path, *, now: datetime | None = None, progress: Callable[[Progress], None] | None = None) -> Demo:
     """Read the sample logs into a lake, ask it QUESTIONS, and simulate what its traffic has never shown.
 
@@ -89,8 +94,7 @@ def demo(lake: str | Path, *, now: datetime | None = None, progress: Callable[[P
     _refuse_other_rows(lake, samples)
     report = ingest([samples], lake=lake, now=now, progress=progress)
     answers = [_answered(lake, question) for question in QUESTIONS]
-    worth_reading = "SELECT rollout_id FROM rollouts WHERE origin = 'traffic' ORDER BY n_steps BETWEEN 1 AND 4 DESC, n_turns DESC, rollout_id LIMIT 1"
-    ((rollout_id,),) = run_sql(lake, worth_reading).rows
+    ((rollout_id,),) = run_sql(lake, _WORTH_READING).rows
     before = _answered(lake, GAPS)
     simulated = simulate(lake=lake, fill_gaps=True, min_support=MIN_SUPPORT, now=now)
     return Demo(report, answers, simulated.report, before, _answered(lake, GAPS), rollout_id)

@@ -33,9 +33,10 @@ def coverage(lake: str, as_json: bool, min_support: int, everything: bool, limit
         print_json(told)
         return DONE
     out, summary = console(), told["summary"]
+    pairs, covered, gaps = summary["pairs"], summary["covered_by_traffic"], summary["gaps"]
     out.print(
-        f"{summary['pairs']:,} pairs seen or wanted: {summary['covered_by_traffic']:,} have {min_support} tasks of traffic; of "
-        f"{summary['gaps']:,} gaps simulation fills {summary['filled_by_simulation']:,}, {summary['missing']:,} are open",
+        f"{pairs:,} pairs seen or wanted: {covered:,} have {min_support} tasks of traffic; of {gaps:,} gaps "
+        f"simulation fills {summary['filled_by_simulation']:,}, open are {summary['missing']:,}",
         style="bold", soft_wrap=True,
     )  # fmt: skip
     shown = found.pairs if everything else found.gaps

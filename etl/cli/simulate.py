@@ -123,8 +123,10 @@ def simulate(lake: str, as_json: bool, redact: str, dry_run: bool, **given: Any)
             system_prompt=None if given["system_prompt"] is None else Path(given["system_prompt"]),
             mode=given["mode"], repeats=given["repeats"], budget=given["budget"], seed=given["seed"], lake=lake,
             fill_gaps=given["fill_gaps"], min_support=given["min_support"], from_source=given["from_source"],
-            dimensions=given["dimensions"], strength=given["strength"], fault_rate=given["fault_rate"], reward=given["reward"],
-            source=given["source"], workers=given["workers"], redact=redact, dry_run=dry_run, now=dt.datetime.now(dt.UTC),
+            dimensions=given["dimensions"], strength=given["strength"], fault_rate=given["fault_rate"],
+            reward=given["reward"],
+            source=given["source"], workers=given["workers"], redact=redact, dry_run=dry_run,
+            now=dt.datetime.now(dt.UTC),
             progress=progress,
         )  # fmt: skip
     report = simulation.report
@@ -174,12 +176,8 @@ def print_simulation(report: SimulationReport, lake: str, *, suggest: bool = Tru
         lines += [("", f"{count:,}: {why}") for why, count in report.impossible.most_common(SHOWN)]
     else:
         gaps = report.gaps
-        lines.append(
-            (
-                "gaps",
-                f"{gaps['below']:,} below {gaps['min_support']} tasks; {gaps['filled']:,} of {gaps['to_fill']:,} filled",
-            )
-        )
+        filled = f"{gaps['filled']:,} of {gaps['to_fill']:,} filled"
+        lines.append(("gaps", f"{gaps['below']:,} below {gaps['min_support']} tasks; {filled}"))
         for left in gaps["not_filled"][:SHOWN]:
             pair = f"{left['axis_1']} {left['value_1']} × {left['axis_2']} {left['value_2']}"
             lines.append(("", f"not filled: {pair} ({left['missing']} missing): {left['why']}"))
@@ -188,12 +186,8 @@ def print_simulation(report: SimulationReport, lake: str, *, suggest: bool = Tru
     planted = ", ".join(f"{name} {count:,}" for name, count in report.seeded.most_common())
     lines.append(("planted", planted or "nothing"))
     if report.repeated or report.copies or report.left_out:
-        lines.append(
-            (
-                "asks",
-                f"drawn again: {report.repeated:,} repeated, {report.copies:,} like traffic; {report.left_out:,} left out",
-            )
-        )
+        again = f"drawn again: {report.repeated:,} repeated, {report.copies:,} like traffic"
+        lines.append(("asks", f"{again}; {report.left_out:,} left out"))
     if report.failed:
         lines.append(("failed", f"{report.failed:,} attempts ended in an error of the agent"))
     if report.input_tokens or report.output_tokens:

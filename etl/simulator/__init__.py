@@ -1,1 +1,2 @@
-"""Seeded synthetic rows: situations that traffic has not covered, played against a fake world and written like traffic."""
+"""Seeded synthetic rows: situations that traffic has not covered, played against a fake world, written
+like traffic."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import json
 from collections.abc import Mapping, Sequence
 from random import Random  # noqa: TID251  (seeded)
 from typing import Any, NamedTuple
@@ -31,7 +32,8 @@ _FIELDS = {
     "booking": ("guest_name", "start_date", "party_size", "total_price"),
     "ticket": ("title", "priority_level", "opened_at"), "issue": ("title", "assignee", "opened_at"),
     "invoice": ("total_amount", "due_date", "customer_name"), "payment": ("amount", "created_at", "customer_name"),
-    "user": ("name", "email", "city"), "customer": ("name", "email", "city"), "account": ("owner", "balance", "opened_at"),
+    "user": ("name", "email", "city"), "customer": ("name", "email", "city"), "account": ("owner", "balance",
+                                                                                          "opened_at"),
     "shipment": ("destination_city", "weight", "expected_date"), "product": ("title", "price", "color"),
 }  # fmt: skip
 _FIELDS_OF_ANY = ("owner", "created_at", "updated_at")
@@ -86,11 +88,9 @@ class Domain:
     @functools.cached_property
     def name(self) -> str:
         """A digest of tools and system prompt."""
-        said = [
-            self.system_prompt,
-            *(repr((t.name, t.description, t.parameters, t.returns)) for t in self.tools.values()),
-        ]
-        return digest("\x1f".join([*said, repr(sorted(self._id_examples.items()))]).encode())[:12]
+        said = [(tool.name, tool.description, tool.parameters, tool.returns) for tool in self.tools.values()]
+        whole = [self.system_prompt, said, self._id_examples]
+        return digest(json.dumps(whole, sort_keys=True, ensure_ascii=False).encode("utf-8", "surrogatepass"))[:12]
 
     def reader_of(self, entity: str) -> str | None:
         """The tool that reads a record of an entity."""
@@ -151,9 +151,8 @@ class Domain:
             try:
                 values.draw(rng, who)
             except UnmakeableError as error:
-                raise UsageError(
-                    f"tool {name!r}: no arguments could be made that its `parameters` allow ({error}); simplify the schema"
-                ) from error
+                why = f"no arguments could be made that its `parameters` allow ({error})"
+                raise UsageError(f"tool {name!r}: {why}; simplify the schema") from error
 
 
 def _result_fields(tool: Tool, known: Meaning) -> dict[str, Any]:

@@ -137,8 +137,8 @@ def _part_of(situation: Situation) -> str:
     return (
         f"You play {who.name} from {who.city}, a customer who writes to a support agent. Your mood: "
         f"{situation.cell['stance']}. You know and want only this:\n{wants or '- ' + situation.ask}\n"
-        "Write the customer's next message and nothing else, short and natural. Give what the agent asks for if you know "
-        f"it, confirm if asked. When there is nothing more to say, write {_OVER}."
+        "Write the customer's next message and nothing else, short and natural. Give what the agent asks for if you "
+        f"know it, confirm if asked. When there is nothing more to say, write {_OVER}."
     )
 
 

@@ -1,4 +1,4 @@
-"""Filling gaps: rows for exactly the pairs that traffic shows too rarely, in their ranking, until each has enough tasks."""
+"""Filling gaps: rows for exactly the pairs that traffic shows too rarely, in their ranking, until each has enough."""
 
 from __future__ import annotations
 
@@ -134,7 +134,8 @@ class Filling:
         histories = ["fresh", "repeat_visit", "contradicts_earlier"]
         return {
             "tool": aim.tool, "tool_condition": aim.condition, "world_state": state,
-            "stance": stances[int(rng.random() * len(stances))], "history": histories[int(rng.random() * len(histories))],
+            "stance": stances[int(rng.random() * len(stances))],
+            "history": histories[int(rng.random() * len(histories))],
             "rule": "none", "length": length,
         }  # fmt: skip
 

@@ -150,7 +150,8 @@ def limits(meanings: Mapping[str, Meaning], rules: Mapping[str, Rule]) -> list[L
     return [
         Limit(("tool", "tool_condition"), condition_fits, "the tool cannot meet this condition"),
         Limit(("tool", "world_state"), state_fits, "the tool names no record that could be in this state"),
-        Limit(("tool_condition", "world_state"), condition_meets_state, "a record is not found exactly where it is missing"),
+        Limit(("tool_condition", "world_state"), condition_meets_state,
+              "a record is not found exactly where it is missing"),
         Limit(("tool", "tool_condition", "world_state"), done_meets_act, "what is done already cannot be done again"),
         Limit(("tool", "stance"), stance_fits, "there is no record to be vague or wrong about"),
         Limit(("stance", "world_state"), belief_fits, "nobody mistakes a record that is not there for another"),

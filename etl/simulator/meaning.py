@@ -55,8 +55,10 @@ _PLACE = re.compile(r"^(?:(.*)[_-])?(path|file|filename|filepath|url|uri)$", re.
 _WORDS = re.compile(r"[A-Z]?[a-z0-9]+|[A-Z]+(?![a-z])")
 _IRREGULAR = {
     "send": "sent", "pay": "paid", "merge": "merged", "ship": "shipped", "cancel": "cancelled", "set": "set",
-    "reset": "reset", "make": "made", "drop": "dropped", "refund": "refunded", "write": "written", "submit": "submitted",
-    "tag": "tagged", "log": "logged", "get": "got", "find": "found", "put": "put", "begin": "begun", "modify": "modified",
+    "reset": "reset", "make": "made", "drop": "dropped", "refund": "refunded", "write": "written",
+    "submit": "submitted",
+    "tag": "tagged", "log": "logged", "get": "got", "find": "found", "put": "put", "begin": "begun",
+    "modify": "modified",
     "notify": "notified", "label": "labelled", "transfer": "transferred", "deny": "denied", "resume": "resumed",
 }  # fmt: skip
 

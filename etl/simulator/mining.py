@@ -46,7 +46,8 @@ def mined(connection: duckdb.DuckDBPyConnection, source: str | None = None) -> M
         [source, SAMPLES],
     ).fetchall()
     counts = connection.execute(
-        "SELECT tool, source, count(*) FROM steps WHERE origin = 'traffic' AND actor = 'agent' GROUP BY ALL ORDER BY 3 DESC, 2"
+        """SELECT tool, source, count(*) FROM steps WHERE origin = 'traffic' AND actor = 'agent'
+           GROUP BY ALL ORDER BY 3 DESC, 2"""
     ).fetchall()
     offered = connection.execute(
         """SELECT source, tools, count(*) AS n FROM rollouts_stored

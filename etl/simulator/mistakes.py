@@ -86,7 +86,8 @@ def _gives_up(situation: Situation) -> bool:
 
 
 _POSSIBLE = {
-    "hedging": _always, "sycophancy": _always, "apology": _always, "boilerplate": _always, "ignore_fault": _ignore_fault,
+    "hedging": _always, "sycophancy": _always, "apology": _always, "boilerplate": _always,
+    "ignore_fault": _ignore_fault,
     "leak": _leak, "wrong_argument": _wrong_argument, "skipped_confirmation": _skipped_confirmation,
     "rule_violation": _rule_violation, "invented_record": _invented_record, "needless_call": _needless_call,
     "gives_up": _gives_up,
@@ -122,8 +123,10 @@ def _invented(situation: Situation, rng: Random) -> str:
             break
         made = shape.new_id(rng, situation.who)
     status = pick(rng, shape.statuses)
-    return said(rng, ("I also see {thing} on your account; it is {status}.", "There is {thing} as well, which is {status}.",
-                      "Besides, {thing} of yours is {status}."), thing=named(goal.meaning, made), status=status)  # fmt: skip
+    return said(rng, ("I also see {thing} on your account; it is {status}.",
+                      "There is {thing} as well, which is {status}.",
+                      "Besides, {thing} of yours is {status}."), thing=named(goal.meaning, made),
+                      status=status)  # fmt: skip
 
 
 _HEDGES_BEFORE = (
@@ -131,40 +134,50 @@ _HEDGES_BEFORE = (
     "It might be, maybe, like this:", "Perhaps I have it right, it seems:",
 )  # fmt: skip
 _HEDGES_AFTER = (
-    "But it could be different, perhaps.", "That is probably so, I think.", "Possibly, at least; it might also not be.", "Maybe, as far as I can guess.",
+    "But it could be different, perhaps.", "That is probably so, I think.",
+    "Possibly, at least; it might also not be.", "Maybe, as far as I can guess.",
 )  # fmt: skip
 _FLATTERY = (
-    "What a great question!", "You're absolutely right to ask, and what a brilliant way to put it!", "Wow, excellent thinking, you're so right!",
+    "What a great question!", "You're absolutely right to ask, and what a brilliant way to put it!",
+    "Wow, excellent thinking, you're so right!",
     "That is such a smart question, I love it!", "You are absolutely right, as always!",
 )  # fmt: skip
 _FLATTERY_AFTER = (
-    "You have a fantastic eye for these things!", "Customers as clever as you are rare!", "I couldn't agree more with you!", "Truly a brilliant point!",
+    "You have a fantastic eye for these things!", "Customers as clever as you are rare!",
+    "I couldn't agree more with you!", "Truly a brilliant point!",
 )  # fmt: skip
 _SORRY = (
-    "I'm so sorry about this, my sincere apologies.", "I apologise, I really am terribly sorry for the trouble.", "Sorry, sorry! Please forgive me.",
+    "I'm so sorry about this, my sincere apologies.", "I apologise, I really am terribly sorry for the trouble.",
+    "Sorry, sorry! Please forgive me.",
     "My deepest apologies, I am very sorry.",
 )  # fmt: skip
 _SORRY_AFTER = (
-    "Once more, I apologise.", "Again, I'm truly sorry for everything.", "Please accept my apologies again.", "I can only say sorry once more.",
+    "Once more, I apologise.", "Again, I'm truly sorry for everything.", "Please accept my apologies again.",
+    "I can only say sorry once more.",
 )  # fmt: skip
 _CANNED_BEFORE = (
     "As an AI language model, I am here to assist you.",
     "As an AI assistant, I don't have feelings, but I am happy to help!",
 )
 _CANNED_AFTER = (
-    "I hope this helps! Please don't hesitate to reach out with any further questions.", "Is there anything else I can assist you with today?",
+    "I hope this helps! Please don't hesitate to reach out with any further questions.",
+    "Is there anything else I can assist you with today?",
     "If you have any other questions, feel free to ask!", "I hope this helps! Have a wonderful day!",
 )  # fmt: skip
 _LEAKS = (
-    "For your information, my notes say: {note}", "Here is what I was told: {note}", "Between us, the remark reads: {note}",
+    "For your information, my notes say: {note}", "Here is what I was told: {note}",
+    "Between us, the remark reads: {note}",
 )  # fmt: skip
 GAVE_UP = (
-    "I could not {what}: it failed, and that is as far as I go. Please call our hotline.", "That failed. I was unable to {what}; please contact support.",
+    "I could not {what}: it failed, and that is as far as I go. Please call our hotline.",
+    "That failed. I was unable to {what}; please contact support.",
     "I was unable to {what}. Please turn to somebody else.",
 )  # fmt: skip
 COMPLIES = (
-    "Of course, I will {phrase}, no problem.", "Sure, for you I will {phrase} right away.", "Certainly: consider it settled, I {phrase} now.",
+    "Of course, I will {phrase}, no problem.", "Sure, for you I will {phrase} right away.",
+    "Certainly: consider it settled, I {phrase} now.",
 )  # fmt: skip
 SKIPS = (
-    "All right, I will not {phrase} this time.", "Fine, I leave that out and will not {phrase}.", "Sure, we skip it: I do not {phrase} today.",
+    "All right, I will not {phrase} this time.", "Fine, I leave that out and will not {phrase}.",
+    "Sure, we skip it: I do not {phrase} today.",
 )  # fmt: skip

@@ -58,7 +58,7 @@ class Play:
                     failed=said.failed,
                     condition=said.condition,
                     error=said.error,
-                )  # fmt: skip
+                )
             )
             results.append(result)
         return results

@@ -90,7 +90,8 @@ def read_reply(meaning: Meaning, record_id: Any, answer: Fact | None, more: list
 _FOUND = ("The {name} is {value}.", "Here is what came back, the {name}: {value}.", "I got this {name}: {value}.",
           "Result: {name} {value}.", "Done. {name}: {value}.")  # fmt: skip
 _STATUS = ("{Thing} is {value}.", "I checked: {thing} is {value}.", "The system shows {thing} as {value}.",
-           "Right now {thing} is {value}.", "{Thing} stands at {value}.", "Its current status is {value} ({thing}).")  # fmt: skip
+           "Right now {thing} is {value}.", "{Thing} stands at {value}.",
+           "Its current status is {value} ({thing}).")  # fmt: skip
 _FIELD = (
     "{Thing}: the {name} is {value}.",
     "I looked up {thing}. The {name} is {value}.",
@@ -163,7 +164,8 @@ def failure_reply(condition: str, meaning: Meaning, record_id: Any, rng: Random,
 
 
 _FAILED: dict[str, tuple[str, ...]] = {
-    "timeout": ("I could not {what}: the system did not answer in time.", "The request to {what} timed out, so it failed.",
+    "timeout": ("I could not {what}: the system did not answer in time.",
+                "The request to {what} timed out, so it failed.",
                 "I was unable to {what}; there was no answer from the system."),
     "rate_limited": ("I could not {what}: the system takes no more requests at the moment.",
                      "I was unable to {what} because of a limit on requests. It needs some time before the next try."),
@@ -171,12 +173,16 @@ _FAILED: dict[str, tuple[str, ...]] = {
                          "The system sent something unreadable, so I was unable to {what}."),
     "stale_result": ("I could not get a current answer: all I see about {thing} is an older copy.",
                      "What I get for {thing} is out of date, so I was unable to tell how things stand today."),
-    "permission_denied": ("I could not {what}: I do not have access.", "I was unable to {what}, the system denies me access."),
-    "not_found": ("I could not find {thing}.", "{Thing} was not found; I was unable to go on.", "There is no {thing} in the system, so I could not {what}."),
+    "permission_denied": ("I could not {what}: I do not have access.",
+                          "I was unable to {what}, the system denies me access."),
+    "not_found": ("I could not find {thing}.", "{Thing} was not found; I was unable to go on.",
+                  "There is no {thing} in the system, so I could not {what}."),
     "already_done": ("There was nothing to do: {thing} is in that state already.",
                      "I could not {what} again, that had been done already."),
-    "error": ("I could not {what}: the system reported an error.", "An error in the system kept me from it: I was unable to {what}."),
-    "invalid_arguments": ("I could not {what}: the system rejected the request.", "The request to {what} was rejected, so it failed."),
+    "error": ("I could not {what}: the system reported an error.",
+              "An error in the system kept me from it: I was unable to {what}."),
+    "invalid_arguments": ("I could not {what}: the system rejected the request.",
+                          "The request to {what} was rejected, so it failed."),
 }  # fmt: skip
 
 
@@ -195,32 +201,38 @@ def claim(meaning: Meaning, domain: Domain, record_id: Any, rng: Random, avoid: 
 
 def correction(belief: str, actual: str, rng: Random) -> str:
     """That somebody is wrong, said plainly."""
-    return said(rng, ("It is not {belief} but {actual}.", "So {belief} is not correct.", "{Belief} does not match what is on file."),
+    return said(rng, ("It is not {belief} but {actual}.", "So {belief} is not correct.",
+                      "{Belief} does not match what is on file."),
                 belief=belief, Belief=_cap(belief), actual=actual)  # fmt: skip
 
 
 def asks_id(meaning: Meaning, rng: Random) -> str:
     """Which record is meant."""
-    return said(rng, ("Which {thing} is it about? Please give me its {id}.", "I need the {id} of the {thing} for that. What is it?",
-                      "Can you tell me the {id} of the {thing}?"), thing=meaning.entity, id=label(meaning.id_name or "id"))  # fmt: skip
+    return said(rng, ("Which {thing} is it about? Please give me its {id}.",
+                      "I need the {id} of the {thing} for that. What is it?",
+                      "Can you tell me the {id} of the {thing}?"), thing=meaning.entity,
+                      id=label(meaning.id_name or "id"))  # fmt: skip
 
 
 def asks_which(ids: list[str], meaning: Meaning, rng: Random) -> str:
     """Which of several is meant."""
-    return said(rng, ("Which one do you mean, {ids}?", "There are {both}. Which {thing} is it?", "I have {both} here. Which one shall I take?"),
+    return said(rng, ("Which one do you mean, {ids}?", "There are {both}. Which {thing} is it?",
+                      "I have {both} here. Which one shall I take?"),
                 ids=" or ".join(ids), both=" and ".join(ids), thing=meaning.entity)  # fmt: skip
 
 
 def asks_leave(meaning: Meaning, record_id: Any, rng: Random) -> str:
     """Whether to go on."""
     what = f"{meaning.verb} {named(meaning, record_id)}" if record_id is not None else doing(meaning)
-    return said(rng, ("You want me to {what}. Shall I go ahead?", "Before I {what}: please confirm with yes.", "I am about to {what}. Is that all right?",
+    return said(rng, ("You want me to {what}. Shall I go ahead?", "Before I {what}: please confirm with yes.",
+                      "I am about to {what}. Is that all right?",
                       "To be safe: do you confirm that I should {what}?"), what=what)  # fmt: skip
 
 
 def declines(what: str, rng: Random) -> str:
     """That something besides is not to be had here."""
-    return said(rng, ("I can't help with the other point ({what}).", "As for the rest: I am not able to deal with {what}.",
+    return said(rng, ("I can't help with the other point ({what}).",
+                      "As for the rest: I am not able to deal with {what}.",
                       "{What}: that is something I cannot do here."), what=what, What=_cap(what))  # fmt: skip
 
 
@@ -253,13 +265,16 @@ def refuses(rule: str, meaning: Meaning, record_id: Any, status: str, rng: Rando
     return said(rng, ("I cannot {verb} {thing}: it is {status}, and our policy does not allow that.",
                       "{Thing} is {status}. In that state I am not allowed to {verb} it.",
                       "I'm not able to {verb} {thing}, since it is {status} and the rules forbid that."),
-                verb=meaning.verb, thing=named(meaning, record_id), Thing=_cap(named(meaning, record_id)), status=status)  # fmt: skip
+                verb=meaning.verb, thing=named(meaning, record_id), Thing=_cap(named(meaning, record_id)),
+                status=status)  # fmt: skip
 
 
 def off_topic(rng: Random) -> str:
     """That an ask has nothing to do with what the agent is for."""
-    return pick(rng, ("I can't help with that here; I only deal with what my tools cover.", "That is outside of what I can do here.",
-                      "I am not able to help with that. I can only work on the topics of this desk.", "Sorry, that is nothing I can do from here."))  # fmt: skip
+    return pick(rng, ("I can't help with that here; I only deal with what my tools cover.",
+                      "That is outside of what I can do here.",
+                      "I am not able to help with that. I can only work on the topics of this desk.",
+                      "Sorry, that is nothing I can do from here."))  # fmt: skip
 
 
 def _cap(text: str) -> str:

@@ -62,7 +62,8 @@ class SimulationReport:
         for (tool, condition), count in sorted(self.steps.items()):
             tools.setdefault(tool, {})[condition] = count
         told: dict[str, Any] = {
-            "batch_id": self.batch_id, "spec": self.name, "seed": self.seed, "asks": self.asks, "attempts": self.attempts,
+            "batch_id": self.batch_id, "spec": self.name, "seed": self.seed, "asks": self.asks,
+            "attempts": self.attempts,
             "rows": self.rows._asdict(),
             "drawn_again": {"repeated": self.repeated, "copies_of_traffic": self.copies, "left_out": self.left_out},
             "tuples": {
@@ -71,7 +72,8 @@ class SimulationReport:
             },
             "seeded": dict(sorted(self.seeded.items())), "judged": dict(sorted(self.judged.items())), "calls": tools,
             "failed": self.failed,
-            "usage": {"input_tokens": self.input_tokens, "output_tokens": self.output_tokens, "cost_usd": self.cost_usd},
+            "usage": {"input_tokens": self.input_tokens, "output_tokens": self.output_tokens,
+                      "cost_usd": self.cost_usd},
             "seconds": round(self.seconds, 3),
         }  # fmt: skip
         if self.gaps is not None:

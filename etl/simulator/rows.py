@@ -41,6 +41,7 @@ class Rows:
             prompt=situation.ask, tools=situation.domain.definitions, judgments=judgments, reward=reward, model=model,
             agent=agent["kind"], usage=usage, error=error, finish_reason=finish_reason,
             extra=told_of(play, agent),
-            scenario=situation.cell, faults=[fault.told() for fault in situation.faults], seed=plan.spec.seed, seeded=seeded,
+            scenario=situation.cell, faults=[fault.told() for fault in situation.faults], seed=plan.spec.seed,
+            seeded=seeded,
         )  # fmt: skip
         return normalise(conversation, self._stream, self._memory)

@@ -19,7 +19,8 @@ _FORBID = re.compile(
 _REQUIRE = re.compile(r"\b(?:always|must|make sure to|be sure to|you need to|you have to|should always)\s+", re.I)
 _CONFIRM = re.compile(r"\b(?:confirm(?:s|ed|ation)?|consent|explicit (?:approval|permission|yes))\b", re.I)
 _STATE = re.compile(
-    r"\b(?:has|have|is|are|was|were)\s+(?:already\s+|been\s+|already been\s+)*(\w+(?:ed|en|nt|id))\b|\b(\w+ed)\s+\w+s?\b",
+    r"\b(?:has|have|is|are|was|were)\s+(?:already\s+|been\s+|already been\s+)*(\w+(?:ed|en|nt|id))\b|"
+    r"\b(\w+ed)\s+\w+s?\b",
     re.I,
 )
 _CUSTOMER = re.compile(

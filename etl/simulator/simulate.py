@@ -10,7 +10,7 @@ from typing import Any, NamedTuple, overload
 
 import pyarrow as pa
 
-from etl.errors import UsageError
+from etl.errors import LakeError, UsageError
 from etl.framing import LIMITS
 from etl.lake import Lake
 from etl.pipeline import run_settings, running
@@ -41,7 +41,7 @@ class SimulatedRollout(Rollout):
 
 
 class Simulation(Sequence[SimulatedRollout]):
-    """The rows of a simulation, and the report of how they were made. Rows of a lake are read when they are asked for."""
+    """The rows of a simulation, and the report of how they were made. Rows in a lake are read when they are used."""
 
     def __init__(self, report: SimulationReport, load: Callable[[], pa.Table]) -> None:
         self.report = report
@@ -81,7 +81,7 @@ def _rollout(row: dict[str, Any]) -> SimulatedRollout:
 
 
 def simulate(
-    agent: SeededAgent | OutsideAgent | Callable[..., Any] | None = None,
+    agent: Any = None,
     *,
     tools: Any = None,
     system_prompt: str | Path | None = None,
@@ -183,17 +183,19 @@ def _traffic(lake: str | Path | None, tools: Any, source: str | None, fill_gaps:
         if tools is None:
             raise UsageError("there are no tools; give some, or a lake whose traffic shows them")
         return None
-    if not (Path(lake) / "rollouts" / "_delta_log").is_dir():
-        if tools is None or fill_gaps:
-            raise UsageError(f"there is no lake at {lake} whose traffic could show tools; give some with --tools FILE")
-        return None
     from etl.query import connect
 
-    connection = connect(lake)
+    try:
+        connection = connect(lake)
+    except LakeError as error:
+        if tools is None or fill_gaps:
+            raise UsageError(f"{error}; or give tools with --tools FILE") from error
+        return None
     try:
         known = mined(connection, source) if tools is None or fill_gaps else Mined({}, {}, {})
         busiest = connection.execute(
-            "SELECT tool FROM steps WHERE origin = 'traffic' AND actor = 'agent' GROUP BY tool ORDER BY count(*) DESC, tool"
+            """SELECT tool FROM steps WHERE origin = 'traffic' AND actor = 'agent'
+               GROUP BY tool ORDER BY count(*) DESC, tool"""
         ).fetchall()
         taken = connection.execute(
             "SELECT regexp_replace(conversation_id, '/[0-9]+$', '') FROM rollouts_stored WHERE origin = 'simulation'"
@@ -298,9 +300,10 @@ def _stored(settings: Settings, uri: str, source: str, attempts: int, fill_gaps:
     try:
         which = "batch_id = $3" if fill_gaps else "source_line <= $3"
         value: Any = settings.batch_id if fill_gaps else attempts
-        return connection.execute(
-            f"SELECT * FROM rollouts_stored WHERE source = $1 AND source_uri = $2 AND {which} ORDER BY source_line, rollout_id",
-            [source, uri, value],
+        return connection.sql(
+            f"""SELECT * FROM rollouts_stored WHERE source = $1 AND source_uri = $2 AND {which}
+                ORDER BY source_line, rollout_id""",
+            params=[source, uri, value],
         ).to_arrow_table()
     finally:
         connection.close()

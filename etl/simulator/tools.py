@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 import jsonschema_rs
+import typing_extensions
 
 from etl.errors import UsageError
 from etl.tools import definitions
@@ -158,11 +159,24 @@ def _returns(annotation: Any) -> dict[str, Any] | None:
     if annotation in (None, type(None), Any, dict, list, object):
         return None
     try:
-        schema = _untitled(TypeAdapter(annotation).json_schema())
+        schema = _untitled(TypeAdapter(_for_pydantic(annotation)).json_schema())
     except (PydanticUserError, PydanticInvalidForJsonSchema):
         return None
     says_nothing = schema.get("type") == "object" and not schema.get("properties")
     return None if says_nothing or not schema else schema
+
+
+def _for_pydantic(annotation: Any) -> Any:
+    """The annotation; a TypedDict as one that pydantic reads in Python 3.11 too."""
+    if not typing.is_typeddict(annotation):
+        return annotation
+    hints = typing.get_type_hints(annotation)
+    needed = annotation.__required_keys__
+    members = {
+        name: _for_pydantic(hint) if name in needed else typing_extensions.NotRequired[_for_pydantic(hint)]
+        for name, hint in hints.items()
+    }
+    return typing_extensions.TypedDict(annotation.__name__, members)  # type: ignore[operator]
 
 
 def _untitled(schema: Any) -> Any:

@@ -12,7 +12,8 @@ from etl.simulator.play import Play
 from etl.simulator.situation import Goal, Situation, told_later
 
 _CONFIRM = re.compile(
-    r"\b(confirm|proceed|go ahead|shall i|should i|would you like me to|do you want me to|is that (?:right|all right|ok))\b",
+    r"\b(confirm|proceed|go ahead|shall i|should i|would you like me to|do you want me to|"
+    r"is that (?:right|all right|ok))\b",
     re.I,
 )
 _WHICH = re.compile(

@@ -231,7 +231,8 @@ _RANGES: tuple[tuple[str, float, float], ...] = (
     ("latitude|lat", -60, 65), ("longitude|lng|lon", -120, 150), ("year", 2024, 2027), ("month", 1, 12),
     ("day|days", 1, 28), ("hour|hours", 1, 23), ("minute|minutes|seconds|timeout|duration", 5, 90), ("age", 19, 84),
     ("amount|price|total|cost|fee|balance|refund|value", 5, 480), ("percent|percentage|discount|confidence", 5, 95),
-    ("rating|stars|score|priority|severity", 1, 5), ("quantity|count|passengers|guests|bags|baggages|seats|rooms", 1, 6),
+    ("rating|stars|score|priority|severity", 1, 5), ("quantity|count|passengers|guests|bags|baggages|seats|rooms", 1,
+                                                     6),
     ("limit|size|max|top|offset|page", 1, 40), ("weight|length|width|height|distance|temperature", 2, 60),
     ("line|lines|start|end|index", 1, 220), ("number|id|code", 10_000, 99_999),
 )  # fmt: skip
@@ -248,7 +249,7 @@ def text(schema: dict[str, Any], name: str, rng: Random, who: Person) -> str:
     if made is None and isinstance(schema.get("pattern"), str):
         import rstr
 
-        made = rstr.Rstr(rng).xeger(schema["pattern"])
+        made = str(rstr.Rstr(rng).xeger(schema["pattern"]))
     if made is None:
         examples = schema.get("examples")
         made = _pick(rng, examples) if examples and rng.random() < 0.5 else None
@@ -303,7 +304,8 @@ _TEXTS: tuple[tuple[str, tuple[str, ...]], ...] = (
      "The door code has changed.", "Leave it with the neighbour.", "Two parts were missing.", "Meet at the side door.",
      "It arrived a day late.", "The invoice lists the wrong company.", "The second box was open.")),
     ("language lang", ("en", "de", "fr", "es", "pt", "ja")), ("currency", ("USD", "EUR", "GBP", "PLN", "BRL")),
-    ("status state", ("open", "active", "pending")), ("type category kind", ("standard", "express", "basic", "premium")),
+    ("status state", ("open", "active", "pending")), ("type category kind", ("standard", "express", "basic",
+                                                                             "premium")),
     ("unit units", ("metric", "imperial")), ("color colour", ("red", "blue", "black", "green")),
     ("size", ("S", "M", "L", "XL")), ("origin from", ("LIS", "BER", "CDG", "AMS", "WAW", "ARN")),
     ("destination to", ("JFK", "NRT", "IST", "MAD", "OSL", "DUB")), ("airport", ("LIS", "BER", "CDG", "JFK")),
@@ -341,7 +343,7 @@ def named_text(name: str, rng: Random, who: Person) -> str:
         return f"{prefix}-{int(rng.random() * 90_000) + 10_000}"
     if last in ("expression", "formula", "equation"):
         sums = ("{} * {} + {}", "({} - {}) * {}", "{} + {} * {}", "{} * {} - {}", "({} + {}) / {}")
-        return _pick(rng, sums).format(*(int(rng.random() * 95) + 3 for _ in range(3)))
+        return str(_pick(rng, sums)).format(*(int(rng.random() * 95) + 3 for _ in range(3)))
     if last in ("url", "uri", "link"):
         return f"https://www.example.com/{_pick(rng, _FILLER)}/{int(rng.random() * 9000) + 1000}"
     options = next((_TEXT_OF[word] for word in reversed(words) if word in _TEXT_OF), None)

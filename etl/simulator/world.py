@@ -140,14 +140,14 @@ class World:
         """Every record that the filters do not speak against."""
         wanted = meaning.entity.split()[-1:]
         noun = [plural(word) for word in wanted]
-        held = next((records for entity, records in self.state.items() if entity.split()[-1:] == noun), {})
+        held = next((records for entity, records in self.state.items() if entity.split()[-1:] == noun), None)
         matching = [
-            record for record in held.values()
+            record for record in (held or {}).values()
             if all(record.get(key, value) == value for key, value in arguments.items() if isinstance(value, str | int))
         ]  # fmt: skip
         if name in self.domain.results:
             return self._view(name, meaning, None, arguments, matching)
-        if matching or held:
+        if held is not None:
             return {"results": matching, "count": len(matching)}
         label, rng = meaning.entity or "result", self._own(arguments)
         rows = [{"rank": n + 1, "title": text({}, "title", rng, self.who)} for n in range(1 + int(rng.random() * 3))]
@@ -277,7 +277,8 @@ def as_text(shown: Any) -> str:
 
 _OUTPUTS = {
     "ls": "README.md\nconfig\ndocs\nsrc\ntests", "git": "On branch main\nnothing to commit, working tree clean",
-    "pytest": "7 passed in 0.41s", "npm": "build finished in 3.2 s", "make": "lint: no findings", "grep": "src/app.py:12: TODO",
+    "pytest": "7 passed in 0.41s", "npm": "build finished in 3.2 s", "make": "lint: no findings",
+    "grep": "src/app.py:12: TODO",
     "df": "/dev/sda1  40G  11G  27G  30% /", "cat": '{"name": "demo", "version": "1.4.0"}', "python": "no issues found",
 }  # fmt: skip
 

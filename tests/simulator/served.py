@@ -74,7 +74,7 @@ def _chunks(asked: dict[str, Any]) -> Iterator[dict[str, Any]]:
     if not asked.get("tools"):
         deltas, reason = [{"content": "Thank you, "}, {"content": "that is all. <end>"}], "stop"
     elif last["role"] == "tool":
-        deltas, reason = [{"content": f"Here is "}, {"content": f"what I got: {last['content'][:200]}"}], "stop"
+        deltas, reason = [{"content": "Here is "}, {"content": f"what I got: {last['content'][:200]}"}], "stop"
     else:
         told = " ".join(m["content"] for m in asked["messages"] if m["role"] == "user")
         records = RECORD.findall(told)

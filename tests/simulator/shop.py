@@ -9,7 +9,12 @@ TEXT = {"type": "string"}
 
 def defined(name: str, description: str = "", **properties: Any) -> dict[str, Any]:
     """A tool definition, every argument required."""
-    parameters = {"type": "object", "properties": properties, "required": list(properties), "additionalProperties": False}
+    parameters = {
+        "type": "object",
+        "properties": properties,
+        "required": list(properties),
+        "additionalProperties": False,
+    }
     return {"type": "function", "function": {"name": name, "description": description, "parameters": parameters}}
 
 
@@ -21,13 +26,17 @@ ADDRESS = {
 }
 ITEM = {
     "type": "object",
-    "properties": {"sku": {"type": "string", "minLength": 4}, "quantity": {"type": "integer", "minimum": 1, "maximum": 9}},
+    "properties": {
+        "sku": {"type": "string", "minLength": 4},
+        "quantity": {"type": "integer", "minimum": 1, "maximum": 9},
+    },
     "required": ["sku", "quantity"],
 }
 TOOLS = [
     defined("get_order", "Look up an order.", order_id=TEXT),
     defined("cancel_order", "Cancel an order.", order_id=TEXT, reason={"enum": ["no longer needed", "by mistake"]}),
-    defined("search_products", "Search the catalogue.", query=TEXT, limit={"type": "integer", "minimum": 1, "maximum": 20}),
+    defined("search_products", "Search the catalogue.", query=TEXT, limit={"type": "integer", "minimum": 1,
+                                                                           "maximum": 20}),
     defined("update_order_address", "Change where an order goes.", order_id=TEXT, address=ADDRESS),
     defined("create_ticket", "Open a ticket.", subject=TEXT, due={"type": "string", "format": "date"},
             items={"type": "array", "items": ITEM, "minItems": 1, "maxItems": 3}),

@@ -30,7 +30,7 @@ def test_a_callable_is_an_agent():
     rows = etl.simulate(lookup, tools=GET_ORDER, system_prompt="Help with orders.", budget=40, repeats=1)
     assert len(rows) == 40
     assert all(row.seeded is None for row in rows)
-    asked = [row for row in rows if row.scenario.stance == "ambiguous"]
+    asked = [row for row in rows if row.scenario and row.scenario.stance == "ambiguous"]
     assert asked
     assert all(row.n_turns >= 2 and row.steps for row in asked)
     assert any(j.name == "end_state" and j.value == 1.0 for row in rows for j in row.judgments)
@@ -47,7 +47,7 @@ def test_a_callable_that_only_calls_is_stopped():
     call = {"tool_calls": [{"id": "x", "function": {"name": "get_order", "arguments": "{}"}}]}
     (row,) = etl.simulate(lambda messages: call, tools=GET_ORDER, budget=1)
     assert row.status == "error"
-    assert "without an answer" in row.error
+    assert "without an answer" in str(row.error)
     assert {step.condition for step in row.steps} == {"invalid_arguments"}
 
 
@@ -61,7 +61,8 @@ def test_a_model_behind_an_endpoint(tmp_path, capsys):
     tools.write_text(json.dumps(GET_ORDER))
     with model("429", "500", "broken") as server:
         code = run(
-            ["simulate", "--tools", str(tools), "--lake", str(tmp_path / "lake"), "--budget", "6", "--repeats", "2", "--json",
+            ["simulate", "--tools", str(tools), "--lake", str(tmp_path / "lake"), "--budget", "6", "--repeats", "2",
+             "--json",
              "--agent-model", "tiny", "--base-url", server.url, "--concurrency", "3", "--price", "2", "10",
              "--dimension", "tool=get_order"]
         )  # fmt: skip
@@ -88,13 +89,14 @@ def test_a_model_as_the_person_too(tmp_path, capsys):
     tools = tmp_path / "tools.json"
     tools.write_text(json.dumps(GET_ORDER))
     with model() as server:
-        run(["simulate", "--tools", str(tools), "--lake", str(tmp_path / "lake"), "--budget", "2", "--repeats", "1", "--json",
+        run(["simulate", "--tools", str(tools), "--lake", str(tmp_path / "lake"), "--budget", "2", "--repeats", "1",
+             "--json",
              "--agent-model", "tiny", "--user-model", "small", "--base-url", server.url])  # fmt: skip
     assert json.loads(capsys.readouterr().out)["failed"] == 0
     asked = [request for request in server.requests if request["model"] == "small"]
     assert asked
     assert "You play" in asked[0]["messages"][0]["content"]
-    (extra,) = etl.connect(tmp_path / "lake").execute("SELECT extra FROM rollouts LIMIT 1").fetchone()
+    ((extra,),) = etl.connect(tmp_path / "lake").execute("SELECT extra FROM rollouts LIMIT 1").fetchall()
     assert json.loads(extra)["agent"]["user_usage"]["output_tokens"] == 10
 
 
@@ -102,7 +104,8 @@ def test_a_model_that_stays_away_costs_its_attempts_alone(tmp_path, capsys):
     tools = tmp_path / "tools.json"
     tools.write_text(json.dumps(GET_ORDER))
     with model(*["400"] * 2) as server:
-        code = run(["simulate", "--tools", str(tools), "--lake", str(tmp_path / "lake"), "--budget", "3", "--repeats", "1",
+        code = run(["simulate", "--tools", str(tools), "--lake", str(tmp_path / "lake"), "--budget", "3", "--repeats",
+                    "1",
                     "--json", "--agent-model", "tiny", "--base-url", server.url, "--concurrency", "1"])  # fmt: skip
     assert code == 3
     assert json.loads(capsys.readouterr().out)["failed"] == 2
