@@ -140,8 +140,11 @@ def _said(said: Dialogue, end: int | None) -> list[Any]:
     """What tells one conversation from another: ids of calls do not."""
     if not said.turns:
         messages = said.row["messages"]
-        return [(m["role"], m["content"], [c["function"] for c in m["tool_calls"] or ()]) for m in messages]
-    return [(t.role, t.content, [call[1:] for call in t.calls], t.trained) for t in said.turns[:end]]
+        return [
+            (m["role"], m["content"], m["reasoning_content"], [c["function"] for c in m["tool_calls"] or ()])
+            for m in messages
+        ]
+    return [(t.role, t.content, t.reasoning, [call[1:] for call in t.calls], t.trained) for t in said.turns[:end]]
 
 
 def _texts(said: Dialogue, target: Target) -> list[str]:

@@ -132,7 +132,7 @@ class _Run:
     ) -> ExportReport:
         connection, target = reading.connection, self._target
         records = _number(connection, "SELECT count(*) FROM arranged")
-        done = write(reading, staging, lambda count: self._told(ExportProgress("writing", count, records)))
+        done = write(reading, staging, lambda phase, count: self._told(ExportProgress(phase, count, used)))
         done.repairs["prompts_differ"] += _differing(connection) if target.unit == "task" else 0
         version, place = connection.execute("SELECT version, lake FROM lake_tables WHERE name = 'rollouts'").fetchall()[
             0

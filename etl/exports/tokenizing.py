@@ -2,8 +2,8 @@
 
 Needs the extra `tokens` (transformers; no torch). A turn is trained where the rendering up to and with it begins with
 the rendering before it, and the whole begins with both: templates that change earlier turns later on (that strip
-reasoning, say) cannot be masked so, and the row is left out by `not_renderable`. So is, by `control_tokens`, a row whose
-text holds a special token: written by a person it would end a turn.
+reasoning, say) cannot be masked so, and the row is left out by `not_renderable`. A row whose text holds a special
+token, which would end a turn where a person wrote it, is left out by `control_tokens`.
 """
 
 from __future__ import annotations

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import tempfile
 from collections import Counter
 from collections.abc import Callable
 from hashlib import sha256
 from itertools import groupby
+from operator import itemgetter
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -17,6 +19,7 @@ from etl.errors import UsageError
 from etl.exports.dialogue import Dialogue
 from etl.exports.examine import Reading, rows
 from etl.exports.request import Request
+from etl.exports.spool import Shard, Spool
 from etl.exports.target import Example, File, Tally, Target
 
 _GROUP_BYTES = 16 << 20
@@ -24,14 +27,13 @@ _GROUP_BYTES = 16 << 20
 _encode = msgspec.json.Encoder().encode
 
 _RECORDS = """
-SELECT {columns}, p.side, p.score, p.ground_truth, p.task_key, a.unit, a.split, a.shard, a.shards, a.position,
+SELECT {columns}, p.side, p.score, p.ground_truth, a.unit, a.split, a.shard, a.shards, a.position,
     t.task_id AS tally_task, t.n AS tally_n, t.passed AS tally_passed, t.mean_reward AS tally_mean
 FROM rollouts_stored r
 JOIN plan p USING (rollout_id)
 JOIN arranged a ON a.unit = p.unit
 LEFT JOIN tallies t ON t.task_key = p.task_key
 WHERE p.reason IS NULL
-ORDER BY a.split, a.position, p.side
 """
 
 
@@ -42,30 +44,36 @@ class Written(NamedTuple):
     repairs: Counter[str]
 
 
-def write(reading: Reading, folder: Path, told: Callable[[int], None]) -> Written:
-    """All records of the tables `plan` and `arranged` into files in `folder`."""
+def write(reading: Reading, folder: Path, told: Callable[[str, int], None]) -> Written:
+    """All records of the tables `plan` and `arranged` into files in `folder`; `told` hears of a phase and its rows."""
     files: list[File] = []
     repairs: Counter[str] = Counter()
     done = 0
-    reader = reading.connection.cursor()
-    ordered = rows(reader, _RECORDS.format(columns=reading.columns()))
-    for (split, shard), of_file in groupby(ordered, lambda row: (row["split"], row["shard"])):
-        writer: _Writer | None = None
-        for _, unit in groupby(of_file, lambda row: row["unit"]):
-            sides = list(unit)
-            if writer is None:
-                name = _name(reading.target, split, shard, sides[0]["shards"])
-                writer = _writer(folder / name, reading.target, reading.request)
-            dialogues = [reading.read(row) for row in sides]
-            writer.add(reading.target.record(_example(reading, sides, dialogues)))
-            for said in dialogues:
-                repairs.update(said.repairs)
-            done += 1
-            if done % 256 == 0:
-                told(done)
-        assert writer is not None
-        files.append(writer.close(folder, split))
+    with tempfile.TemporaryDirectory(prefix=".spool.", dir=folder) as name:
+        for shard, of_shard in _spooled(reading, Path(name), told).shards():
+            writer = _writer(folder / _name(reading.target, shard), reading.target, reading.request)
+            for _, unit in groupby(of_shard, itemgetter("unit")):
+                sides = list(unit)
+                dialogues = [reading.read(row) for row in sides]
+                writer.add(reading.target.record(_example(reading, sides, dialogues)))
+                for said in dialogues:
+                    repairs.update(said.repairs)
+                done += len(sides)
+                if done % 256 < len(sides):
+                    told("writing", done)
+            files.append(writer.close(folder, shard.split))
     return Written(files, repairs)
+
+
+def _spooled(reading: Reading, folder: Path, told: Callable[[str, int], None]) -> Spool:
+    """The rows that stay, each with the place it goes to."""
+    spool = Spool(folder)
+    reader = reading.connection.cursor()
+    for number, row in enumerate(rows(reader, _RECORDS.format(columns=reading.columns())), 1):
+        spool.add(Shard(row["split"], row["shard"], row["shards"]), 2 * row["position"] + row["side"], row)
+        if number % 256 == 0:
+            told("gathering", number)
+    return spool
 
 
 def _example(reading: Reading, sides: list[dict[str, Any]], dialogues: list[Dialogue]) -> Example:
@@ -85,11 +93,12 @@ def _example(reading: Reading, sides: list[dict[str, Any]], dialogues: list[Dial
     )
 
 
-def _name(target: Target, split: str, shard: int, shards: int) -> str:
+def _name(target: Target, shard: Shard) -> str:
     suffix = "jsonl" if target.schema() is None else "parquet"
     if not target.stem:
-        return f"{split}-{shard:05}-of-{shards:05}.{suffix}"
-    return f"{split}/{target.stem}.{suffix}" if shards == 1 else f"{split}/{shard:05}/{target.stem}.{suffix}"
+        return f"{shard.split}-{shard.number:05}-of-{shard.of:05}.{suffix}"
+    below = shard.split if shard.of == 1 else f"{shard.split}/{shard.number:05}"
+    return f"{below}/{target.stem}.{suffix}"
 
 
 class _Writer:
