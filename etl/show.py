@@ -86,12 +86,12 @@ def _header(row: Mapping[str, Any], kin: Kin) -> Iterator[RenderableType]:
     """What is known of the row before anything is said in it."""
     title = Text.assemble((harmless_line(row["rollout_id"]), "bold"), "  ", _word(row["status"]), *_reward(row))
     yield _Indented(title, 0)
-    for label, value in facts(row):
-        yield _Indented(Text.assemble((f"{label}  ", "dim"), harmless_line(value)), 2)
-    yield from _relatives(row, kin)
     if row["seeded"]:
         planted = ", ".join(harmless_line(name) for name in row["seeded"])
         yield _Indented(Text.assemble(("planted mistake  ", "bold magenta"), (planted, "bold magenta")), 2)
+    for label, value in facts(row):
+        yield _Indented(Text.assemble((f"{label}  ", "dim"), harmless_line(value)), 2)
+    yield from _relatives(row, kin)
     for flag in row["flags"]:
         meaning = FLAGS.get(flag, "")
         yield _Indented(Text.assemble((f"flag {harmless_line(flag)}  ", "yellow"), (meaning, "dim")), 2)

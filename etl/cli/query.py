@@ -76,7 +76,7 @@ def show(rollout_id: str, lake: str, as_json: bool, full: bool) -> int:
     What was asked, each call and what came back, what was finally said. ROLLOUT_ID may be cut short as long as it is
     the only one that begins so.
     """
-    from etl.cli.tables import console
+    from etl.cli.tables import console, print_paged
     from etl.cli.values import print_json
     from etl.query import connect, find_kin, find_rollout
     from etl.show import render
@@ -86,5 +86,5 @@ def show(rollout_id: str, lake: str, as_json: bool, full: bool) -> int:
     if as_json:
         print_json(row)
     else:
-        console().print(render(row, full=full, kin=find_kin(connection, row)))
+        print_paged(console(), render(row, full=full, kin=find_kin(connection, row)))
     return DONE

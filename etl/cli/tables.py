@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 
 import click
 from rich.cells import cell_len, set_cell_size
-from rich.console import Console
+from rich.console import Console, RenderableType
 from rich.text import Text
 
 from etl.harmless import harmless_line
@@ -92,6 +92,20 @@ def print_listing(out: Console, names: Sequence[str], rows: Iterable[Sequence[An
         _print_records(out, names, texts, cut=False)
         return
     _print_table(out, names, texts, [*widths[:-1], 0], [_all_numbers(column) for column in zip(*rows, strict=True)])
+
+
+def print_paged(out: Console, text: RenderableType) -> None:
+    """Print; on a terminal through the pager ($PAGER, else less) where it is longer than the window."""
+    if not out.is_terminal:
+        out.print(text)
+        return
+    with out.capture() as captured:
+        out.print(text)
+    shown = captured.get()
+    if shown.count("\n") < out.height:
+        click.echo(shown, nl=False, color=True)
+    else:
+        click.echo_via_pager(shown, color=True)
 
 
 def note(text: str) -> None:

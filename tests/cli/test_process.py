@@ -1,12 +1,15 @@
 """The command as a process of its own: what it loads, terminals, pipes, Ctrl-C."""
 
+import fcntl
 import json
 import os
 import pty
 import select
 import signal
+import struct
 import subprocess
 import sys
+import termios
 import time
 from pathlib import Path
 
@@ -148,3 +151,30 @@ def test_a_full_disk_behind_stdout_is_one_line(sample_lake, environment, argumen
     assert ran.stderr.decode() == (
         "etl: cannot write the answer to stdout: No space left on device; what was committed stays\n"
     )
+
+
+@pytest.mark.parametrize(("rows", "paged"), [(10, True), (10_000, False)])
+def test_a_long_conversation_goes_through_the_pager(sample_lake, environment, rows, paged):
+    """On a terminal, where it is longer than the window."""
+    (rollout_id,) = next(
+        run_sql(sample_lake, "SELECT rollout_id FROM rollouts ORDER BY len(messages) DESC LIMIT 1").rows
+    )
+    master, slave = pty.openpty()
+    fcntl.ioctl(slave, termios.TIOCSWINSZ, struct.pack("HHHH", rows, 80, 0, 0))
+    shell = {name: value for name, value in environment.items() if name not in ("COLUMNS", "LINES")}
+    command = [*ETL, "show", rollout_id, "--lake", str(sample_lake)]
+    with subprocess.Popen(
+        command, env={**shell, "PAGER": "sed s/^/paged:/"}, stdin=slave, stdout=slave, stderr=slave
+    ) as running:
+        os.close(slave)
+        seen = b""
+        try:
+            while portion := os.read(master, 65536):
+                seen += portion
+        except OSError:
+            pass  # the terminal is gone with its last process
+        assert running.wait(60) == 0
+    os.close(master)
+    assert rollout_id.encode() in seen
+    assert (b"paged:" in seen) == paged
+    assert b"\x1b[" in seen, "with colours"
