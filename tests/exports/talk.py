@@ -54,7 +54,15 @@ def row(rollout_id: str, *messages: Message, **values: Any) -> dict[str, Any]:
         for call in message.get("tool_calls") or ()
     ]
     asked = next((message["content"] for message in said if message["role"] == "user"), None)
-    whole = {"messages": said, "message_info": info, "steps": steps, "n_steps": len(steps), "prompt": asked}
+    final = next((message["content"] for message in reversed(said) if message["role"] == "assistant"), None)
+    whole = {
+        "final_text": final,
+        "messages": said,
+        "message_info": info,
+        "steps": steps,
+        "n_steps": len(steps),
+        "prompt": asked,
+    }
     return rollout(rollout_id, **{**whole, "task_id": f"task {asked}", **values})
 
 
