@@ -90,7 +90,7 @@ def test_the_options_of_ingest_arrive(etl, logs, tmp_path):
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (["ingest"], "name what to read: PATH... or --config etl.toml"),
+        (["ingest"], "name what to read: PATH..., --agent-homes or --config etl.toml"),
         (["ingest", "nowhere/*.jsonl"], "no such file"),
         (["ingest", ".", "--format", "nonsense"], "known formats: "),
         (["ingest", ".", "--redact", "everything"], "--redact"),
