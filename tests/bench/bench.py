@@ -17,6 +17,7 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import NamedTuple
 
+from tests.bench import exploring
 from tests.bench.calls import api_calls
 from tests.bench.corpus import openai_conversations, sessions, spans, write, write_sessions, write_spans
 
@@ -83,9 +84,9 @@ def compare(what: str, source: Path, names: Iterable[str], scratch: Path, rounds
     return [Measured(what, name, size / MB, best[name], best.get("floor")) for name in names]
 
 
-def table(rows: list[Measured]) -> str:
+def table(headings: list[str], rows: Iterable[Measured | exploring.Asked]) -> str:
     """The rows as a Markdown table."""
-    lines = [HEADINGS, ["---"] * len(HEADINGS), *(row.cells() for row in rows)]
+    lines = [headings, ["---"] * len(headings), *(row.cells() for row in rows)]
     return "\n".join("| " + " | ".join(line) + " |" for line in lines)
 
 
@@ -120,11 +121,17 @@ def main() -> None:
     """Measure, print, keep."""
     arguments = argparse.ArgumentParser(description=__doc__)
     arguments.add_argument("--megabytes", type=int, default=200)
+    arguments.add_argument("--rows", type=int, default=200_000, help="of the lake that questions are asked of")
     arguments.add_argument("--rounds", type=int, default=3)
     arguments.add_argument("--no-keep", action="store_true", help="print only")
     given = arguments.parse_args()
     with tempfile.TemporaryDirectory(prefix="etl-bench-") as scratch:
-        text = table(measure(given.megabytes, given.rounds, Path(scratch)))
+        text = table(HEADINGS, measure(given.megabytes, given.rounds, Path(scratch)))
+        asked = exploring.measure(given.rows, Path(scratch), rounds=given.rounds)
+    text += (
+        f"\n\n## Questions over a lake of {given.rows:,} rows\n\nWall time, the best of {given.rounds} tries in turns "
+        f"with a native DuckDB table of the same rows; both warm.\n\n{table(exploring.HEADINGS, asked)}"
+    )
     print(text)
     if not given.no_keep:
         today = dt.datetime.now(dt.UTC).date().isoformat()

@@ -24,7 +24,7 @@ from tests.bench.corpus import Words
 
 CHUNK = 50_000
 """Rows that are made at a time."""
-DAYS, SOURCES, TOOLS, TASKS = 60, 4, 24, 5_000
+DAYS, SOURCES, TOOLS, TASKS = 30, 4, 24, 5_000
 
 QUESTIONS = {
     "conversations by day": "SELECT day, source, count(*) AS n FROM rollouts GROUP BY ALL ORDER BY ALL",
@@ -35,7 +35,7 @@ QUESTIONS = {
         GROUP BY ALL ORDER BY ALL
     """,
     "one day, its tools": """
-        SELECT tool, count(*) AS n FROM steps WHERE source = 'source 1' AND day = '2026-03-07' GROUP BY ALL ORDER BY ALL
+        SELECT tool, count(*) AS n FROM steps WHERE source = 'source 1' AND day = '2026-02-07' GROUP BY ALL ORDER BY ALL
     """,
 }
 
@@ -57,7 +57,8 @@ SELECT
              'tool_call_id': 'call_' || p, 'name': 'tool_' || (h % $tools)}
         ]))
         || [etl_message('assistant', etl_text(h2, 40), NULL)] AS messages,
-    list_transform(range(3 + 2 * pairs), lambda p: {'at': began, 'inherited': false, 'synthetic': false}) AS message_info,
+    list_transform(range(3 + 2 * pairs), lambda p: {'at': began, 'inherited': false, 'synthetic': false})
+        AS message_info,
     2 AS prompt_len,
     list_transform(range(pairs), lambda p: {
         'call_id': 'call_' || p, 'tool': 'tool_' || ((h + p::UBIGINT) % $tools), 'actor': 'agent',
@@ -93,7 +94,7 @@ HEADINGS = ["question", "lake ms", "native table ms", "ratio"]
 
 
 def make_lake(folder: Path, rows: int) -> Lake:
-    """A lake of made-up conversations: 60 days, 4 sources, 24 tools of which one call in ten fails."""
+    """A lake of made-up conversations: 30 days, 4 sources, 24 tools of which one call in ten fails."""
     words = Words(1)
     database = duckdb.connect()
     database.execute("SET TimeZone = 'UTC'")
