@@ -28,24 +28,25 @@ class FoundFile(NamedTuple):
     member: str | None = None
 
 
-def discover(paths: Iterable[str | Path], exclude: Sequence[str] = ()) -> list[FoundFile]:
+def discover(paths: Iterable[str | Path], exclude: Sequence[str] = (), archives: bool = True) -> list[FoundFile]:
     """Every file under the given files, folders and globs, sorted by path; lakes and what `exclude` matches are left
     out.
 
-    `exclude` globs are matched against the whole path, the path below the given folder, and the name.
+    `exclude` globs are matched against the whole path, the path below the given folder, and the name. An archive is
+    given as the files in it, with `archives` false as itself (then no file is opened).
     UsageError where a path does not exist or a glob matches nothing.
     """
     found: dict[str, FoundFile] = {}
     for given in paths:
         for root in _roots(str(given)):
             for path in _files(root):
-                if not _excluded(path, root, exclude):
-                    for entry in _members(_entry(path)):
-                        found[entry.uri] = entry
+                if not (exclude and _excluded(path, root, exclude)):
+                    entry = _entry(path)
+                    found.update({each.uri: each for each in (members(entry) if archives else (entry,))})
     return [found[uri] for uri in sorted(found)]
 
 
-def _members(file: FoundFile) -> list[FoundFile]:
+def members(file: FoundFile) -> list[FoundFile]:
     """The files of a ZIP archive in its place; any other file as it is."""
     try:
         names = zip_members(file.path) if file.size > 4 else []

@@ -109,7 +109,8 @@ def snapshot(place: Place, table: str) -> Snapshot:
     try:
         delta = DeltaTable(folder)
         _check_protocol(delta, place, table)
-        actions = pa.table(delta.get_add_actions(flatten=True))
+        # As a stream: `pa.table` would look for pandas, and load it where it is installed.
+        actions = pa.RecordBatchReader.from_stream(delta.get_add_actions(flatten=True)).read_all()
     except TableNotFoundError:
         raise LakeError(f"no lake at {place.root}: it has no table {table}; `etl ingest` makes it") from None
     except (DeltaError, OSError) as error:
