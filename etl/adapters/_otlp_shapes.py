@@ -60,6 +60,8 @@ _END = ("endTimeUnixNano", "end_time_unix_nano", "end_time", "endTime")
 _AT = ("timeUnixNano", "time_unix_nano", "timestamp", "time")
 BOOKKEEPING = frozenset({"flags", "traceState", "trace_state"})
 """Keys of a span that only the tracing itself needs: left out."""
+_OTHERS = ("run_type", "dotted_order", "parentObservationId", "parent_observation_id")
+"""Keys of runs of LangSmith and observations of Langfuse: no spans."""
 _DROPPED = ("droppedAttributesCount", "droppedEventsCount", "droppedLinksCount")
 _PLAIN = frozenset(
     {
@@ -88,7 +90,7 @@ class Unit(NamedTuple):
 
 def is_span(value: Any) -> bool:
     """Whether an object is one span, in any shape."""
-    if not isinstance(value, dict) or "run_type" in value or "dotted_order" in value:  # the latter: LangSmith runs
+    if not isinstance(value, dict) or any(key in value for key in _OTHERS):
         return False
     if any(isinstance(key, str) and key.startswith(_FLAT) for key in value):
         return first(value, _TRACE) is not None or first(value, _ID) is not None
