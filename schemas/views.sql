@@ -236,36 +236,42 @@ FROM messages WHERE rollout_id = wanted ORDER BY message_index;
 
 CREATE OR REPLACE TEMP VIEW etl_positions AS
 SELECT
-    task, origin, tool, condition, arguments,
+    task, origin, s.tool AS tool, s.condition AS condition, s.arguments AS arguments,
     CASE
-        WHEN lag(failed, 1, false) OVER (PARTITION BY rollout_id ORDER BY step_index) THEN 'after_failure'
-        WHEN row_number() OVER (PARTITION BY rollout_id, tool ORDER BY step_index) > 1 THEN 'repeat'
+        WHEN list_extract(failed, place - 1) THEN 'after_failure'
+        WHEN list_contains(list_slice(tools, 1, place - 1), s.tool) THEN 'repeat'
         ELSE 'first'
     END AS position
 FROM (
-    SELECT
-        rollout_id, task, origin, step_index, s.tool, s.condition, s.arguments,
-        s.status IN ('error', 'missing') OR coalesce(s.condition <> 'success', false) AS failed
+    SELECT task, origin, tools, failed, place, calls[place] AS s
     FROM (
-        SELECT rollout_id, coalesce(task_id, rollout_id) AS task, origin, step_index, steps[step_index + 1] AS s
+        SELECT
+            task, origin, calls, list_transform(calls, lambda s: s.tool) AS tools,
+            list_transform(
+                calls, lambda s: s.status IN ('error', 'missing') OR coalesce(s.condition <> 'success', false)
+            ) AS failed,
+            unnest(range(1, len(calls) + 1)) AS place
         FROM (
-            SELECT rollout_id, task_id, origin, steps, unnest(range(len(steps)))::INTEGER AS step_index FROM rollouts_stored
+            SELECT coalesce(task_id, rollout_id) AS task, origin, list_filter(steps, lambda s: s.actor = 'agent') AS calls
+            FROM rollouts_stored
         )
     )
-    WHERE s.actor = 'agent'
 );
 
 -- One row per pair of values and origin: in how many tasks it was seen, and how often.
 CREATE OR REPLACE TEMP VIEW coverage AS
-SELECT axis_1, value_1, axis_2, value_2, origin, count(DISTINCT task) AS support, count(*) AS times
+WITH met AS MATERIALIZED (
+    SELECT task, origin, tool, condition, position, count(*) AS times FROM etl_positions GROUP BY ALL
+)
+SELECT axis_1, value_1, axis_2, value_2, origin, count(DISTINCT task) AS support, sum(times)::BIGINT AS times
 FROM (
-    SELECT task, origin, 'tool' AS axis_1, tool AS value_1, 'condition' AS axis_2, condition AS value_2 FROM etl_positions
+    SELECT task, origin, 'tool' AS axis_1, tool AS value_1, 'condition' AS axis_2, condition AS value_2, times FROM met
     UNION ALL
-    SELECT task, origin, 'tool', tool, 'position', position FROM etl_positions
+    SELECT task, origin, 'tool', tool, 'position', position, times FROM met
     UNION ALL
-    SELECT task, origin, 'condition', condition, 'position', position FROM etl_positions
+    SELECT task, origin, 'condition', condition, 'position', position, times FROM met
     UNION ALL
-    SELECT task, origin, a.axis, a.value, b.axis, b.value
+    SELECT task, origin, a.axis, a.value, b.axis, b.value, 1
     FROM (
         SELECT task, origin, intended, unnest(intended) AS a
         FROM (
@@ -313,7 +319,7 @@ WITH called AS (
         ) AS acts
     FROM called FULL JOIN offered USING (tool) WHERE tool IS NOT NULL AND tool <> ''
 ), conditions AS (
-    SELECT DISTINCT condition FROM etl_positions WHERE origin = 'traffic' AND condition IS NOT NULL
+    SELECT condition FROM (SELECT DISTINCT unnest(seen) AS condition FROM called) WHERE condition IS NOT NULL
     UNION SELECT 'success'
 ), positions AS (
     SELECT unnest(['first', 'after_failure', 'repeat']) AS position
