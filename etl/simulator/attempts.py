@@ -54,10 +54,10 @@ class Job(NamedTuple):
 class Attempts:
     """Makes attempts into rows, and counts them."""
 
-    def __init__(self, plan: Plan, outside: OutsideAgent | None = None) -> None:
+    def __init__(self, plan: Plan, outside: OutsideAgent | None = None, *, uri: str | None = None) -> None:
         self.report = SimulationReport()
         self._plan = plan
-        self._rows = Rows(plan)
+        self._rows = Rows(plan, uri or plan.uri)
         self._outside = outside
         agent = plan.spec.agent
         self._ours = {"kind": "seeded", "rate": agent.rate, "behaviors": list(agent.behaviors)}

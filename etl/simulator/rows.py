@@ -15,10 +15,10 @@ from etl.simulator.spec import SOURCE, VERSION, Plan
 class Rows:
     """Makes rows of one plan."""
 
-    def __init__(self, plan: Plan) -> None:
+    def __init__(self, plan: Plan, uri: str) -> None:
         spec = plan.spec
         self._plan = plan
-        self._stream = Stream(spec.source, SOURCE, VERSION, plan.uri, "simulation")
+        self._stream = Stream(spec.source, SOURCE, VERSION, uri, "simulation")
         self._memory = FileMemory()
 
     def row(

@@ -239,7 +239,7 @@ def _into_lake(request: _Request, settings: Settings, fill_gaps: bool) -> Simula
     report = SimulationReport(settings.batch_id, plan.name, plan.spec.seed, settings.dry_run)
     if request.traffic is not None:
         report.unusable = request.traffic.mined.unusable
-    uri = plan.uri + ("/gaps" if fill_gaps else "")
+    uri = plan.gaps_uri if fill_gaps else plan.uri
     with running(settings) as (opened, _report):
         if fill_gaps:
             output = _fill(request, settings, report, opened)
@@ -272,7 +272,7 @@ def _fill(request: _Request, settings: Settings, report: SimulationReport, lake:
         plan, gaps, _homes(request), traffic.taken, request.asked(), busiest=traffic.busiest, budget=request.budget
     )
     filling.unused_tools = traffic.mined.unusable
-    attempts = Attempts(plan)
+    attempts = Attempts(plan, uri=plan.gaps_uri)
     output = play_jobs(plan, settings, filling.rows(attempts), progress=request.progress)
     report.add(attempts.report)
     report.asks = filling.asks

@@ -73,6 +73,11 @@ class Plan:
         """Where rows of this plan come from."""
         return f"simulation://{self.name}/seed-{self.spec.seed}"
 
+    @property
+    def gaps_uri(self) -> str:
+        """Where rows come from that fill gaps."""
+        return f"{self.uri}/gaps"
+
     def situation(self, number: int, nonce: int = 0) -> Situation:
         """Situation `number`; another `nonce` gives another of the same cell."""
         which, place = number % len(self.domains), number // len(self.domains)

@@ -85,7 +85,10 @@ def test_a_lake_takes_rows_once_whatever_the_workers(tmp_path, capsys):
 
 def test_asks_are_never_those_of_traffic(tmp_path):
     asks = [row.prompt for row in lesson(budget=200, repeats=1)]
-    logged = [{"messages": [{"role": "user", "content": text}, {"role": "assistant", "content": "Yes."}]} for text in asks[:60]]
+    logged = [
+        {"messages": [{"role": "user", "content": text}, {"role": "assistant", "content": "Yes."}]}
+        for text in asks[:60]
+    ]
     (tmp_path / "chats.jsonl").write_text("\n".join(map(json.dumps, logged)))
     etl.ingest([tmp_path / "chats.jsonl"], lake=tmp_path / "lake")
     rows = lesson(budget=200, repeats=1, lake=tmp_path / "lake")
@@ -97,8 +100,12 @@ def test_asks_are_never_those_of_traffic(tmp_path):
 
 
 def test_near_copies_count_as_copies():
-    asked = Asked(["Please look up order ORD-12345 for me, I need to know where it is today and who has it now, thanks"])
-    assert not asked.takes("please look up order ORD-12345 for me, I need to know where it is today and who has it now, thanks!")
+    asked = Asked(
+        ["Please look up order ORD-12345 for me, I need to know where it is today and who has it now, thanks"]
+    )
+    assert not asked.takes(
+        "please look up order ORD-12345 for me, I need to know where it is today and who has it now, thanks!"
+    )
     assert asked.takes("Something else entirely.")
     assert not asked.takes("Something  else entirely.")
     assert (asked.copies, asked.repeated) == (1, 1)

@@ -31,11 +31,14 @@ STRINGS = st.one_of(
 NUMBERS = st.tuples(
     st.sampled_from(["integer", "number"]), st.integers(-500, 500), st.integers(1, 400), st.sampled_from([None, 1, 5])
 ).map(
-    lambda four: {"type": four[0], "minimum": four[1], "maximum": four[1] + four[2] + 5}
-    | ({"multipleOf": four[3]} if four[3] else {})
+    lambda four: (
+        {"type": four[0], "minimum": four[1], "maximum": four[1] + four[2] + 5}
+        | ({"multipleOf": four[3]} if four[3] else {})
+    )
 )
 LEAVES = st.one_of(
-    STRINGS, NUMBERS, st.just({"type": "boolean"}), st.just({"enum": ["red", "green", 3, None]}), st.just({"const": "v1"}),
+    STRINGS, NUMBERS, st.just({"type": "boolean"}), st.just({"enum": ["red", "green", 3, None]}),
+    st.just({"const": "v1"}),
     st.just({"type": ["string", "null"]}), st.just({"anyOf": [{"type": "null"}, {"type": "integer", "minimum": 7}]}),
 )  # fmt: skip
 
@@ -83,14 +86,17 @@ def test_references_and_combinations_are_followed():
         "properties": {
             "to": {"$ref": "#/$defs/place"},
             "pay": {"oneOf": [{"$ref": "#/$defs/card"}, {"$ref": "#/$defs/cash"}]},
-            "all": {"allOf": [{"$ref": "#/$defs/place"}, {"properties": {"floor": {"type": "integer"}}, "required": ["floor"]}]},
+            "all": {"allOf": [{"$ref": "#/$defs/place"}, {"properties": {"floor": {"type": "integer"}},
+                                                          "required": ["floor"]}]},
         },
         "required": ["to", "pay", "all"],
         "$defs": {
             "place": {"type": "object", "properties": {"city": {"type": "string"}}, "required": ["city"]},
-            "card": {"type": "object", "properties": {"kind": {"const": "card"}, "last4": {"type": "string", "pattern": "^\\d{4}$"}},
+            "card": {"type": "object", "properties": {"kind": {"const": "card"}, "last4": {"type": "string",
+                                                                                           "pattern": "^\\d{4}$"}},
                      "required": ["kind", "last4"], "additionalProperties": False},
-            "cash": {"type": "object", "properties": {"kind": {"const": "cash"}}, "required": ["kind"], "additionalProperties": False},
+            "cash": {"type": "object", "properties": {"kind": {"const": "cash"}}, "required": ["kind"],
+                     "additionalProperties": False},
         },
     }  # fmt: skip
     rng = Random(4)
@@ -130,7 +136,10 @@ def test_definitions_in_every_form_are_one_tool():
         raise AssertionError("never run")
 
     forms = [
-        {"type": "function", "function": {"name": "get_order", "description": "Look up an order.", "parameters": schema}},
+        {
+            "type": "function",
+            "function": {"name": "get_order", "description": "Look up an order.", "parameters": schema},
+        },
         {"name": "get_order", "description": "Look up an order.", "input_schema": schema},
         {"name": "get_order", "description": "Look up an order.", "inputSchema": schema},
         {"name": "get_order", "description": "Look up an order.", "parameters": schema},
@@ -154,6 +163,8 @@ def test_definitions_in_every_form_are_one_tool():
 )
 def test_what_a_tool_does_is_told_from_its_name(name, arguments, kind, entity, id_name):
     properties = {argument: {"type": "string"} for argument in arguments}
-    (made,) = as_tools([{"name": name, "parameters": {"type": "object", "properties": properties, "required": arguments}}])
+    (made,) = as_tools(
+        [{"name": name, "parameters": {"type": "object", "properties": properties, "required": arguments}}]
+    )
     told = meaning(made)
     assert (told.kind, told.entity, told.id_name) == (kind, entity, id_name)

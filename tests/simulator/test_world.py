@@ -36,7 +36,9 @@ def world(tools, entity, faults=(), **status):
     domain = Domain(as_tools(tools), PROMPT)
     shape = domain.shapes[entity]
     record = {**new_record(domain, shape, Random(3), WHO, "pending"), **status}
-    return World(domain, {entity + "s": {str(record[shape.id_name]): record}}, list(faults), WHO, 11, 0), record[shape.id_name]
+    return World(domain, {entity + "s": {str(record[shape.id_name]): record}}, list(faults), WHO, 11, 0), record[
+        shape.id_name
+    ]
 
 
 def told(result):
@@ -77,7 +79,9 @@ def test_results_have_the_declared_shape():
     assert isinstance(first["weight"], float)
 
 
-@pytest.mark.parametrize("condition", ["timeout", "rate_limited", "permission_denied", "malformed_result", "stale_result", "error"])
+@pytest.mark.parametrize(
+    "condition", ["timeout", "rate_limited", "permission_denied", "malformed_result", "stale_result", "error"]
+)
 def test_faults_come_on_schedule_and_change_nothing(condition):
     shop, order = world(TOOLS, "order", [Fault("get_order", condition, (2,), 0.3)])
     met = [shop.call("get_order", {"order_id": order}).said.condition for _ in range(3)]
