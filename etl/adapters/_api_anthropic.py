@@ -96,6 +96,9 @@ def _answered(body: Body) -> Answered:
     )  # fmt: skip
 
 
+_EVENT_KEYS = ("type", "index", "message", "content_block", "delta", "usage", "error", "sequence_number")
+
+
 def _joined(events: Sequence[Any]) -> Body:
     """`message_start`, then blocks that grow by deltas, then `message_delta` with stop reason and final usage."""
     body: Body = {}
@@ -115,12 +118,11 @@ def _joined(events: Sequence[Any]) -> Body:
             body.update({key: value for key, value in obj(event.get("delta")).items() if value is not None})
             told = {key: value for key, value in obj(event.get("usage")).items() if value is not None}
             body["usage"] = {**obj(body.get("usage")), **told}
-            body.update(without(event, "type", "delta", "usage"))
         elif kind == "message_stop":
             ended = True
-            body.update(without(event, "type"))
         elif kind == "error":
             body["error"] = event.get("error")
+        body.update(without(event, *_EVENT_KEYS))
     for place, partial in inputs.items():
         blocks[place]["input"] = _parsed(partial)
     if blocks or "content" in body:

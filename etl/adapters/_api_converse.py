@@ -173,6 +173,11 @@ def _answered(body: Body) -> Answered:
     )
 
 
+_EVENTS = frozenset(
+    {"messageStart", "contentBlockStart", "contentBlockDelta", "contentBlockStop", "messageStop", "metadata"}
+)
+
+
 def _joined(events: Sequence[Any]) -> Body:
     """Events `{messageStart | contentBlockStart | contentBlockDelta | messageStop | metadata: …}` as one response."""
     body: Body = {}
@@ -190,7 +195,7 @@ def _joined(events: Sequence[Any]) -> Body:
             body.update(obj(event["messageStop"]))
         if "metadata" in event:
             body.update(obj(event["metadata"]))
-        body.update({key: value for key, value in event.items() if key.endswith("Exception") or key == "message"})
+        body.update({key: value for key, value in event.items() if key not in _EVENTS})
     for place, partial in inputs.items():
         obj(blocks[place].setdefault("toolUse", {}))["input"] = _parsed(partial)
     if blocks:

@@ -11,6 +11,7 @@ meant if ids, calls or text agree (`edited_history`).
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterable, Iterator
 from typing import Any, NamedTuple
 
@@ -19,6 +20,7 @@ from etl.adapters._api_form import Body, unpacked
 from etl.adapters._api_nodes import ANSWER, Forest, Node, not_later
 from etl.adapters._api_stored import Call
 
+_BETWEEN = re.compile(r"[\W_]+")
 _NEAR = 64
 """Conversations with the same opening that are looked at, the last ones before a call."""
 _DEPTH = 50
@@ -183,7 +185,7 @@ def _stripped(turn: _Turn, answer: _Turn) -> bool:
     """Whether a turn is an answer whose calls the client dropped, or one with the same ids of calls."""
     if turn.ids & answer.ids:
         return True
-    return not turn.calls and bool(answer.calls) and turn.text == answer.text
+    return not turn.calls and bool(answer.calls) and _words(turn.text) == _words(answer.text)
 
 
 def _edited(turn: _Turn, answer: _Turn) -> bool:
@@ -192,5 +194,10 @@ def _edited(turn: _Turn, answer: _Turn) -> bool:
         return True
     if turn.calls or answer.calls:
         return turn.calls == answer.calls and _same_ids(turn.ids, answer.ids)
-    short, long = sorted((turn.text, answer.text), key=len)
+    short, long = sorted((_words(turn.text), _words(answer.text)), key=len)
     return len(short) >= _PIECE and short in long
+
+
+def _words(text: str) -> str:
+    """A text as far as clients leave it alone: letters and digits, without marks, spaces and quotes of either kind."""
+    return _BETWEEN.sub("", text).casefold()

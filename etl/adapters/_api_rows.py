@@ -76,7 +76,11 @@ class _Thread:
                 message.inherited = left or (own is None and id(node) not in self._own)
             messages += found
         messages = _paired(joined_pieces(messages))
-        first, last = self._nodes[0].call, self._calls[-1]
+        last = self._calls[-1]
+        timed = sorted(
+            (call for call in (self._nodes[0].call, *self._calls) if call.moment is not None), key=Call.order
+        )
+        first, latest = (timed[0], timed[-1]) if timed else (self._nodes[0].call, last)
         counted = [node.call for node in self._nodes if node.kind != SENT and node.choice == 0]
         row = Conversation(
             messages,
@@ -89,7 +93,7 @@ class _Thread:
             provider=last.provider,
             usage=_usage(counted),
             started_at=first.at if first.at is not None else first.created,
-            ended_at=next((at for at in (last.ended_at, last.at, last.created) if at is not None), None),
+            ended_at=next((at for at in (latest.ended_at, latest.at, latest.created) if at is not None), None),
             task_from_prompt=True,
         )
         self._group(row)
