@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import re
 from typing import Any
 
@@ -11,13 +12,14 @@ from etl.adapters._otlp_values import put
 _BOUNDARY = re.compile(r"(?<=[a-z0-9])(?=[A-Z])|[^A-Za-z0-9]+")
 
 
-def snake(name: Any) -> str:
+@functools.lru_cache(4096)
+def snake(name: str) -> str:
     """A key in snake case.
 
     >>> snake("parentObservationId"), snake("Trace ID"), snake("usage_details")
     ('parent_observation_id', 'trace_id', 'usage_details')
     """
-    return _BOUNDARY.sub("_", str(name)).strip("_").lower()
+    return _BOUNDARY.sub("_", name).strip("_").lower()
 
 
 def fields_of(item: dict[str, Any]) -> dict[str, Any]:

@@ -31,7 +31,7 @@ class Remains:
         self._rows = rows
         self._forms: dict[tuple[str, str], dict[str, Any]] = {}
         self._of_trace: dict[str, Conversation] = {}
-        self._said: dict[int, Said] = {}
+        self._said: dict[int, tuple[Said, Said]] = {}
         self._messages: dict[tuple[int, str], Message] = {}
         self._done: set[tuple[str, str]] = set()
         self._traces = {id(event.record): event.link or event.key for event in family}
@@ -105,9 +105,11 @@ class Remains:
                     if closest is not None:
                         row.parent = Identity(str(closest.native_id), branch=closest.branch)
 
-    def _said_of(self, row: Conversation) -> Said:
+    def _said_of(self, row: Conversation) -> tuple[Said, Said]:
+        """What a row says; and with what was kept beside its messages when this was first asked."""
         if id(row) not in self._said:
-            self._said[id(row)] = Said(row)
+            said = Said(row)
+            self._said[id(row)] = (said, said.beside(row))
         return self._said[id(row)]
 
     def tell(self) -> set[int]:
@@ -135,7 +137,7 @@ class Remains:
         if message is None and not any(told.role in ("system", "developer") for told in row.messages):
             self._instruct(words.get("input"), row)
         self._complete(words.get("output"), row, form)
-        said = self._said_of(row)
+        said = self._said_of(row)[1]
         left = {key: found for key in _WORDS if key in words and (found := unsaid(words[key], said)) is not None}
         if message is not None:
             start = form.get("start") if message.role == "assistant" else None
@@ -281,7 +283,7 @@ class Remains:
             for record in row.records if row.agent is None else ():
                 around = self._of_trace.get(self._traces.get(id(record), ""))
                 row.agent = row.agent or (around.agent if around is not None else None)
-            said = Said(row, extra=False)
+            said = self._said_of(row)[0]
             for message in row.messages:
                 _thin(message.extra, said)
                 runs = (message.extra or {}).get("runs", ())

@@ -24,15 +24,22 @@ MAX_DEPTH = 60
 class Said:
     """Every text of a row, to look others up in."""
 
-    def __init__(self, row: Conversation, extra: bool = True) -> None:
-        """`extra`: also what is kept beside its messages."""
+    def __init__(self, row: Conversation) -> None:
         self._texts: set[str] = set()
         for message in row.messages:
             self._add([message.content, message.reasoning, message.name, message.id, message.call_id, message.model])
             self._add([message.parts, *([call.name, call.id, call.arguments] for call in message.calls or ())])
-            self._add([message.extra if extra else None, message.finish_reason])
+            self._add(message.finish_reason)
         self._add([row.tools, row.model, row.agent, row.error, row.provider, row.finish_reason])
         self._all = "\n".join(sorted(text for text in self._texts if len(text) >= LONG))
+
+    def beside(self, row: Conversation) -> Said:
+        """These texts, and what is kept beside the messages of the row."""
+        made = Said.__new__(Said)
+        made._texts, made._all = set(self._texts), self._all
+        for message in row.messages:
+            made._add(message.extra)
+        return made
 
     def _add(self, value: Any) -> None:
         self._texts.update(_leaves(value))

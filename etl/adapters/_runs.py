@@ -10,6 +10,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Sequence
 from typing import Any
 
@@ -25,7 +26,9 @@ from etl.adapters._run_strings import strung
 from etl.adapters._run_tools import tool_words
 from etl.adapters._run_values import answered, asked, turn
 from etl.conversation import Conversation, Ignored, Message, StoredEvent
+from etl.decode import JsonError, decode
 
+_ESCAPED_SURROGATE = re.compile(r"\\u[dD][89a-fA-F]")
 SILENT = "chain"
 """Operation of a span that is not to speak."""
 _SPOKEN = ("input", "output", "gen_ai.input.messages", "gen_ai.output.messages", "llm.input_messages", "ai.prompt")
@@ -78,6 +81,7 @@ class Runs:
             self._stand_up()
         for form in forms:
             self._hang(form)
+            _open(form)
         around = self._around_models(forms)
         for form in forms:
             attributes = _attributes(form)
@@ -122,6 +126,26 @@ class Runs:
 
     def _is_top(self, form: dict[str, Any]) -> bool:
         return form.get("parent") not in self._copies or form.get("parent") == form.get("id")
+
+
+def _open(form: dict[str, Any]) -> None:
+    """Input and output as values, opened once; what is unusual about their text is said of the run's record."""
+    attributes = _attributes(form)
+    for side in ("input", "output"):
+        text = attributes.get(side)
+        if isinstance(text, str) and text:
+            attributes[side] = opened_all(text)
+            if _ESCAPED_SURROGATE.search(text):
+                _note(form, text)
+
+
+def _note(form: dict[str, Any], text: str) -> None:
+    try:
+        _, notes, mended = decode(text.encode("utf-8", "surrogatepass"))
+    except JsonError:
+        return
+    form["notes"] = sorted({*form.get("notes", ()), *notes})
+    form["mended"] = [*form.get("mended", ()), *mended]
 
 
 def _share(copies: list[dict[str, Any]]) -> None:
