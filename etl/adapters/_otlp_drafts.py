@@ -161,7 +161,7 @@ class Draft:
         reasons = facts.finish_reasons
         if message.finish_reason is None and reasons:
             message.finish_reason = reasons[call.choice] if call.choice < len(reasons) else reasons[-1]
-        if usage is not None and call.choice == 0:
+        if usage is not None and call.choice == call.part == 0:
             message.input_tokens, message.output_tokens = usage.input_tokens, usage.output_tokens
         extra = {**self.about(call), **(message.extra or {})}
         for copy in call.copies:

@@ -67,7 +67,33 @@ def request(value: Any) -> Request:
     if not found:
         return Request(messages(value), shaped=False)
     rest = {key: item for key, item in value.items() if key not in _ASKED and item not in (None, "", [], {})}
-    return Request(found, around.get("tools") or around.get("functions"), shaped, rest)
+    return Request(found, _offered(around.get("tools") or around.get("functions")), shaped, rest)
+
+
+def _offered(tools: Any) -> Any:
+    """Tool definitions, Gemini's groups of them opened."""
+    if not isinstance(tools, list):
+        return tools
+    made: list[Any] = []
+    for tool in tools:
+        group = tool.get("function_declarations", tool.get("functionDeclarations")) if isinstance(tool, dict) else None
+        made += group if isinstance(group, list) else [tool]
+    return made
+
+
+def beyond(history: list[Message], answers: list[list[Message]]) -> list[list[Message]]:
+    """Answers without the history, where a graph gives back its whole state."""
+    asked = [message for message in history if message.role not in ("system", "developer")]
+    if not asked or len(answers) != 1:
+        return answers
+    given = [message for message in answers[0] if message.role not in ("system", "developer")]
+    same = all(_alike(one, other) for one, other in zip(asked, given, strict=False))
+    return [given[len(asked) :]] if same and len(given) > len(asked) else answers
+
+
+def _alike(one: Message, other: Message) -> bool:
+    calls = [[call.name for call in message.calls or ()] for message in (one, other)]
+    return (one.role, one.content.strip(), calls[0]) == (other.role, other.content.strip(), calls[1])
 
 
 def _is_message(item: Any) -> bool:

@@ -39,7 +39,7 @@ FINISH = (
     "llm.finish_reason",
     "gen_ai.response.finish_reason",
 )
-AGENT = ("gen_ai.agent.name", "agent.name", "agent_name", "ai.telemetry.functionId")
+AGENT = ("gen_ai.agent.name", "agent.name", "agent_name", "ai.telemetry.functionId", "graph.node.id")
 ERROR = ("error.message", "exception.message", "error.type")
 USAGE = {
     "input_tokens": (

@@ -9,7 +9,7 @@ from typing import Any
 
 import msgspec
 
-from etl.adapters._otlp_exchange import about_response, request, response
+from etl.adapters._otlp_exchange import about_response, beyond, request, response
 from etl.adapters._otlp_messages import messages
 from etl.adapters._otlp_span import opened
 from etl.adapters._otlp_turn import Reader, Turn, choices
@@ -164,7 +164,7 @@ def exchange(reader: Reader) -> Turn | None:
         if given is not None or said is not None:
             made, about = request(given), about_response(said)
             reader.used.update({"input.mime_type", "output.mime_type"} & reader.span.attributes.keys())
-            turn = reader.turn(made.history, response(said), made.tools)
+            turn = reader.turn(made.history, beyond(made.history, response(said)), made.tools)
             if turn is not None:
                 turn.shaped = made.shaped
                 turn.response_id, turn.finish, turn.usage = (about.get(key) for key in ("id", "finish_reason", "usage"))

@@ -18,6 +18,10 @@ from etl.adapters._otlp_values import put
 from etl.conversation import Record, StoredEvent, Verdict
 
 EVALUATION = "gen_ai.evaluation.result"
+JUDGED = frozenset(f"gen_ai.evaluation.{key}" for key in ("name", "score.value", "score.label", "explanation")) | {
+    "error.type"
+}
+"""What of an evaluation event a judgment holds."""
 KINDS = {
     "LLM": "judge",
     "LLM_JUDGE": "judge",
@@ -103,7 +107,7 @@ def evaluation(fields: Mapping[str, Any]) -> Verdict:
         "judge",
         number(told.get("score.value", told.get("score"))),
         _text(label),
-        _text(told.get("error.type")),
+        _text(fields.get("error.type")),
         _text(reason),
     )
 

@@ -10,8 +10,9 @@ import msgspec
 
 from etl.adapters._otlp_facts import CHUNKS
 from etl.adapters._otlp_family import Family
+from etl.adapters._otlp_outside import EVALUATION, JUDGED
 from etl.adapters._otlp_semconv import CHOICE, ROLES
-from etl.adapters._otlp_span import Span
+from etl.adapters._otlp_span import Log, Span
 from etl.adapters._otlp_values import put
 
 _NUMBERED = re.compile(r"\.\d+\..*\Z")
@@ -25,6 +26,11 @@ def _unnumbered(name: str) -> str:
     'gen_ai.prompt'
     """
     return _NUMBERED.sub("", name)
+
+
+def is_verdict(log: Log) -> bool:
+    """Whether a judgment of the row says all that the event does."""
+    return log.name == EVALUATION and log.body.keys() <= JUDGED
 
 
 class Provenance:
@@ -45,7 +51,7 @@ class Provenance:
         path = [above.name for above in self._family.ancestors(span)]
         put(made, path=path[::-1], attributes=attributes)
         made.update({key: value for key, value in span.rest.items() if key not in made and key != "scope"})
-        events = [log for log in span.events if log.name not in ROLES and log.name != CHOICE]
+        events = [log for log in span.events if log.name not in ROLES and log.name != CHOICE and not is_verdict(log)]
         told = [log for log in events if log.body or log.name not in CHUNKS]
         put(made, events=[{"name": log.name, **({"attributes": log.body} if log.body else {})} for log in told])
         if len(told) < len(events):

@@ -17,13 +17,10 @@ from etl.adapters._otlp_provenance import Provenance
 from etl.adapters._otlp_span import Span
 from etl.adapters._otlp_speakers import speakers
 from etl.adapters._otlp_threads import Call, Thread, threads
-from etl.adapters._otlp_tools import ToolMatcher, ToolSpan, answer, read_tool, result_message, unasked
+from etl.adapters._otlp_tools import HANDOFF, ToolMatcher, ToolSpan, answer, read_tool, result_message, unasked
 from etl.adapters._otlp_turn import Memory, Turn
 from etl.adapters._otlp_values import put
 from etl.conversation import Conversation, Identity, Message, Record, StoredEvent, ToolCall
-
-_HANDOFF = "handoff to "
-"""Names of spans that tell of a handoff: the model called a tool of another name, or a program decided."""
 
 
 def conversations(
@@ -78,11 +75,11 @@ def _tools(family: Family, drafts: Sequence[Draft]) -> list[list[ToolSpan]]:
     loners: dict[str, list[ToolSpan]] = {}
     for tool in unmatched:
         draft = beside.of(tool.span)
-        if draft is not None and tool.name.startswith(_HANDOFF):
+        if draft is not None and tool.name.startswith(HANDOFF):
             draft.spans.append(tool.span)
         elif draft is not None:
             unasked(tool, draft)
-        elif not tool.name.startswith(_HANDOFF):
+        elif not tool.name.startswith(HANDOFF):
             loners.setdefault(tool.span.scope, []).append(tool)
     return [loners[scope] for scope in sorted(loners)]
 

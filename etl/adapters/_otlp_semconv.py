@@ -84,6 +84,8 @@ def _choice(log: Log) -> list[Message]:
     fields = _opened_fields(log.body)
     reason = fields.get("finish_reason")
     said = fields.get("message")
+    if isinstance(said, list):
+        said = {"content": said}
     if not isinstance(said, dict):
         said = {key: fields[key] for key in ("content", "role", "tool_calls") if key in fields}
         if isinstance(fields.get("message"), str):
@@ -106,5 +108,7 @@ def prompt(reader: Reader) -> Turn | None:
     asked, answered = reader.take("gen_ai.prompt"), reader.take("gen_ai.completion")
     if asked is None and answered is None:
         return None
-    made = request(asked)
-    return reader.turn(made.history, response(answered), made.tools or reader.take("gen_ai.tool.definitions"))
+    made, answers = request(asked), response(answered)
+    if len(answers) == 1 and isinstance(answered, list) and len(answered) == len(answers[0]) > 1:
+        answers = choices(answers[0], several=True)
+    return reader.turn(made.history, answers, made.tools or reader.take("gen_ai.tool.definitions"))

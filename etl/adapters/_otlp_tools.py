@@ -21,6 +21,7 @@ from etl.adapters._otlp_span import CONVERSATION_IDS, OPERATIONS, Span, opened
 from etl.adapters._otlp_threads import canonical
 from etl.adapters._otlp_values import literal
 from etl.conversation import Message, ToolCall
+from etl.decode import JsonError, decode
 
 NAME = ("gen_ai.tool.name", "tool.name", "ai.toolCall.name", "traceloop.entity.name", "tool_name")
 CALL_ID = ("gen_ai.tool.call.id", "tool_call.id", "ai.toolCall.id")
@@ -46,6 +47,8 @@ RESULT = (
     "gcp.vertex.agent.tool_response",
     "mlflow.spanOutputs",
 )
+HANDOFF = "handoff to "
+"""How spans begin that tell of a handoff to another agent: the model called a tool, or a program decided."""
 _PREFIXES = ("execute_tool ", "running tool: ", "tool: ", "ai.toolCall ")
 
 
@@ -82,6 +85,8 @@ def read_tool(span: Span) -> ToolSpan:
     if output is None:
         output = _told_in_messages(span, "gen_ai.choice", gave)
     used.update((given, gave))
+    if isinstance(output, str) and output[:1] == '"' and output == span.attributes.get("traceloop.entity.output"):
+        output = _unquoted(output)
     wrapped = opened(output)
     if isinstance(wrapped, dict):
         output, own = _unwrapped(wrapped, output)
@@ -105,6 +110,15 @@ def _given(arguments: Any) -> Any:
     if "input_str" in value and (isinstance(value.get("inputs"), dict) or isinstance(value["input_str"], str)):
         return value["inputs"] if isinstance(value.get("inputs"), dict) else literal(opened(value["input_str"]))
     return arguments if isinstance(opened(arguments), dict) else value
+
+
+def _unquoted(text: str) -> str:
+    """The text in JSON text of a text: Traceloop's results are always JSON."""
+    try:
+        value = decode(text.encode("utf-8", "surrogatepass")).value
+    except JsonError:
+        return text
+    return value if isinstance(value, str) else text
 
 
 def _told_in_messages(span: Span, event: str, attribute: str) -> Any:
@@ -176,7 +190,10 @@ class ToolMatcher:
 
     def _named(self, tool: ToolSpan) -> list[_Open]:
         """Free calls of its name: with equal arguments, else any; where both ids are known, only the former."""
-        free = self._free(self._by_name.get((tool.span.trace, tool.name)))
+        name = tool.name
+        if name.startswith(HANDOFF):  # the model asked for it by a tool of this name
+            name = "transfer_to_" + name.removeprefix(HANDOFF).strip().lower().replace(" ", "_")
+        free = self._free(self._by_name.get((tool.span.trace, name)))
         wanted = canonical(tool.arguments) if tool.arguments is not None else None
         equal = [each for each in free if wanted is not None and canonical(each.call.arguments) == wanted]
         return equal or [each for each in free if tool.call_id is None or each.call.id is None]
