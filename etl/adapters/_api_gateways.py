@@ -68,7 +68,10 @@ _OUTPUTS = (
 
 def first(value: Body, keys: tuple[str, ...]) -> str | None:
     """The first of these keys that has a value."""
-    return next((key for key in keys if value.get(key) is not None), None)
+    for key in keys:
+        if key in value and value[key] is not None:
+            return key
+    return None
 
 
 def pages(value: Body) -> list[Any]:
@@ -203,10 +206,10 @@ def counts(rest: Body) -> Tokens | None:
 
 def scope(rest: Body) -> str | None:
     """Whose call it was: the session or user that the record, or the properties on it, name."""
-    names = [text(rest.get(key)) for key in SCOPES]
+    found = [name for key in SCOPES if key in rest and (name := text(rest[key]))]
     for key in _PROPERTIES:
         held = rest.get(key)
-        properties = obj(parsed(held) if type(held) is str and held[:1] == "{" else held)
-        names += [text(properties.get(name)) for name in _SESSIONS]
-    found = [name for name in names if name]
+        if held:
+            properties = obj(parsed(held) if type(held) is str and held[:1] == "{" else held)
+            found += [name for key in _SESSIONS if key in properties and (name := text(properties[key]))]
     return "/".join(dict.fromkeys(found[:2])) or None

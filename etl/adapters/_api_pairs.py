@@ -236,7 +236,7 @@ def _pair(records: tuple[Record, ...], value: Body) -> Exchange:
 
     def take(keys: tuple[str, ...], *types: type) -> Any:
         for key in keys:
-            if type(rest.get(key)) in types:
+            if key in rest and type(rest[key]) in types:
                 return rest.pop(key)
         return None
 

@@ -18,11 +18,16 @@ from etl.conversation import Conversation, Identity, Message, StoredEvent, Token
 
 _REFUSED = frozenset({
     "content_filter", "SAFETY", "RECITATION", "PROHIBITED_CONTENT", "BLOCKLIST", "SPII", "MODEL_ARMOR", "ERROR_TOXIC",
-    "guardrail_intervened", "content_filtered",
+    "guardrail_intervened", "content_filtered", "refusal", "IMAGE_SAFETY", "IMAGE_PROHIBITED_CONTENT", "LANGUAGE",
 })  # fmt: skip
 """Reasons of a provider for giving no, or half an, answer."""
-_CUT = frozenset({"length", "max_tokens", "MAX_TOKENS", "max_output_tokens", "model_context_window_exceeded", "LENGTH"})
-_FAILED = frozenset({"failed", "error", "ERROR"})
+_CUT = frozenset({
+    "length", "max_tokens", "MAX_TOKENS", "max_output_tokens", "model_context_window_exceeded", "LENGTH", "ERROR_LIMIT",
+})  # fmt: skip
+_FAILED = frozenset({
+    "failed", "error", "ERROR", "TIMEOUT", "MALFORMED_FUNCTION_CALL", "UNEXPECTED_TOOL_CALL", "TOO_MANY_TOOL_CALLS",
+    "malformed_model_output", "malformed_tool_use",
+})  # fmt: skip
 
 
 def conversations(family: Sequence[StoredEvent]) -> Iterator[Conversation]:

@@ -81,6 +81,13 @@ def _exchange(record: Record, value: Body) -> Exchange:
     for key in ("metadata", "request_tags", "proxy_server_request"):
         if key in log:
             log[key] = _opened(log[key])
+    sent = _sent(log)
+    if sent is not None:  # newer proxies store what was sent, some of them without messages beside it
+        given = sent.pop("messages", None) or sent.pop("input", None)
+        parameters = {**parameters, **sent}
+        if not messages or messages == given:
+            messages = given
+            del log["proxy_server_request"]
     made = Exchange((record,), None, response, log=log)
     made.captured = _captured(messages, response, log)
     if not made.captured:
@@ -102,6 +109,13 @@ def _exchange(record: Record, value: Body) -> Exchange:
     made.error = _error(log)
     _usage(made, obj(response), log)
     return made
+
+
+def _sent(log: Body) -> Body | None:
+    """The request as the proxy's client sent it, where the log has it: a body, or HTTP with one."""
+    held = obj(log.get("proxy_server_request"))
+    body = obj(held.get("body")) or held
+    return dict(body) if type(body.get("messages")) is list or type(body.get("input")) in (str, list) else None
 
 
 def _opened(value: Any) -> Any:
