@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from etl.errors import SourceError, UsageError
+from etl.journal import SUFFIX
 from etl.opening import zip_members
 from etl.remote import is_remote, remote_path
 
@@ -39,9 +40,9 @@ def discover(paths: Iterable[str | Path], exclude: Sequence[str] = (), archives:
     found: dict[str, FoundFile] = {}
     for given in paths:
         for root in _roots(str(given)):
-            for path in _files(root):
+            for path, logged in _files(root):
                 if not (exclude and _excluded(path, root, exclude)):
-                    entry = _entry(path)
+                    entry = _with_log(_entry(path)) if logged else _entry(path)
                     found.update({each.uri: each for each in (members(entry) if archives else (entry,))})
     return [found[uri] for uri in sorted(found)]
 
@@ -90,12 +91,13 @@ def _remote_files(root: Path) -> list[Path]:
     return [path for path in found if not any(str(path).startswith(f"{lake}/") for lake in lakes)]
 
 
-def _files(root: Path) -> Iterable[Path]:
+def _files(root: Path) -> Iterable[tuple[Path, bool]]:
+    """The files, and whether the log of a database lies beside each."""
     if is_remote(str(root)):
-        yield from _remote_files(root) if root.is_dir() else [root]
+        yield from ((path, False) for path in (_remote_files(root) if root.is_dir() else [root]))
         return
     if not root.is_dir():
-        yield root
+        yield root, Path(f"{root}{SUFFIX}").exists()
         return
     unreadable: list[OSError] = []
     for folder, folders, names in os.walk(root, onerror=unreadable.append):
@@ -103,10 +105,11 @@ def _files(root: Path) -> Iterable[Path]:
         if _is_lake(Path(folder)):
             folders[:] = []
             continue
+        logs = {name for name in names if name.endswith(SUFFIX)}
         for name in sorted(names):
-            yield Path(folder, name)
+            yield Path(folder, name), bool(logs) and name + SUFFIX in logs
     # A folder that cannot be listed is given like a file: reading it fails, and the report names it.
-    yield from (Path(error.filename) for error in unreadable)
+    yield from ((Path(error.filename), False) for error in unreadable)
 
 
 def _is_lake(folder: Path) -> bool:
@@ -123,6 +126,14 @@ def _excluded(path: Path, root: Path, patterns: Sequence[str]) -> bool:
         for pattern in patterns
         for text in (str(path), below, path.name, *Path(below).parts[:-1])
     )
+
+
+def _with_log(file: FoundFile) -> FoundFile:
+    """A database as new as its log, which is read with it."""
+    try:
+        return file._replace(modified_ns=max(file.modified_ns, Path(f"{file.path}{SUFFIX}").stat().st_mtime_ns))
+    except OSError:
+        return file
 
 
 def _entry(path: Path) -> FoundFile:

@@ -23,6 +23,7 @@ from typing import IO, NamedTuple, Protocol
 import zstandard
 
 from etl.errors import SourceError
+from etl.journal import log_beside, merged
 from etl.remote import is_remote
 from etl.scanning import LIMITS
 from etl.tabular import SNIFFED, columnar, delimited_lines, delimiter
@@ -110,6 +111,9 @@ def blocks(path: Path, member: str | None = None, digest: Digest | None = None) 
     early.
     """
     try:
+        if member is None and digest is not None and (log := log_beside(path)) is not None:
+            yield from _with_log(path, log, digest)
+            return
         with path.open("rb") as file:
             columns = columnar(file.read(_MAGIC_BYTES))
             file.seek(0)
@@ -130,6 +134,16 @@ def blocks(path: Path, member: str | None = None, digest: Digest | None = None) 
     except (OSError, zipfile.BadZipFile, RuntimeError) as error:
         reason = error.strerror if isinstance(error, OSError) and error.strerror else str(error)
         raise SourceError(f"{path}: cannot be read ({reason})") from None
+
+
+def _with_log(path: Path, log: Path, digest: Digest) -> Iterator[bytes]:
+    """A database with what its log has; the digest is of both, so that one whose log is gone is read again."""
+    for part in (path, log):
+        with part.open("rb") as file:
+            for _ in _raw(file, digest):
+                pass
+    with merged(path, log) as whole, whole.open("rb") as file:
+        yield from _raw(file, None)
 
 
 @contextmanager
