@@ -32,6 +32,8 @@ _MAGIC = (
     (b"\x7fELF", "a program"),
     (b"SQLite format 3\x00", "an SQLite database that no adapter reads"),
     (b"PK\x03\x04", "a ZIP archive"),
+    (b"\x37\x7f\x06\x82", "the log of an SQLite database, read with it"),
+    (b"\x37\x7f\x06\x83", "the log of an SQLite database, read with it"),
 )
 _LFS = b"version https://git-lfs.github.com/spec/"
 _SPEECH = {
