@@ -14,7 +14,7 @@ from random import Random  # noqa: TID251  (seeded)
 from typing import Any
 
 from etl.simulator import phrases
-from etl.simulator.meaning import Meaning, plural, words_of
+from etl.simulator.meaning import VERBS, Meaning, plural, words_of
 from etl.simulator.people import Person
 
 _HELD = re.compile("\x01([^\x02]*)\x02")
@@ -51,7 +51,7 @@ def label(name: str) -> str:
 
 def detail(name: str, value: Any, who: Person) -> str:
     """One argument as a phrase of a sentence."""
-    last, shown = words_of(name)[-1], held(spoken_value(value, who))
+    last, shown = words_of(name)[-1], held(spoken_value(value, who).rstrip("."))
     if isinstance(value, bool):
         return f"{'with' if value else 'without'} {label(name)}"
     if isinstance(value, list | dict):
@@ -92,9 +92,17 @@ def request(meaning: Meaning, known: str | None, rng: Random, description: str =
         "verb": meaning.verb, "done": meaning.done, "named": named, "rest": rest or "details", "thing": thing,
         "things": plural(thing), "what": " ".join(meaning.words[1:]) or thing,
     }  # fmt: skip
+    filling["a_thing"] = ("an " if thing[:1] in "aeiou" else "a ") + thing
     kind = meaning.kind
-    if meaning.id_name is None and kind in ("read", "compute"):
-        return pick(rng, phrases.COMPUTE).format(does=_does(meaning, description))
+    if meaning.id_name is None and (
+        kind == "compute" or (kind == "read") or (len(meaning.words) == 1 and kind != "search")
+    ):
+        does = _does(meaning, description)
+        if does is None:
+            return pick(rng, phrases.READINGS).format(what=" ".join(meaning.words))
+        return pick(rng, phrases.COMPUTE).format(does=does)
+    if meaning.entity in ("file", "page") and kind == "read":
+        kind = "read_file"
     if kind == "update" and rest:
         kind = "update_part"
     if kind == "send" and meaning.id_name is None:
@@ -104,18 +112,20 @@ def request(meaning: Meaning, known: str | None, rng: Random, description: str =
     return pick(rng, phrases.REQUESTS[kind]).format(**filling)
 
 
-_IMPERATIVE = re.compile(r"^[A-Z][a-z]+ [a-z]")
+_SHELLS = frozenset(["bash", "shell", "terminal", "exec", "sh", "zsh", "powershell"])
 
 
-def _does(meaning: Meaning, description: str) -> str:
-    """What a tool does, as one asks for it."""
-    first = re.split(r"[.\n(:,;]", description.strip())[0]
-    if _IMPERATIVE.match(first) and 2 <= len(first.split()) <= 9 and not first.split()[0].endswith(("ing", "ed")):
-        words = first.split()
+def _does(meaning: Meaning, description: str) -> str | None:
+    """What a tool does, as one asks for it; None where its name is that of a thing."""
+    words = re.split(r"[.\n(:,;]", description.strip())[0].split()
+    if 2 <= len(words) <= 9 and words[0].isalpha():
         verb = words[0].lower()
-        verb = verb[:-1] if verb.endswith("s") and not verb.endswith("ss") and len(verb) > 4 else verb
-        return " ".join([verb, *words[1:]])
-    return " ".join(meaning.words) if len(meaning.words) > 1 else f"use {meaning.verb}"
+        verb = verb[:-1] if verb not in VERBS and verb.endswith("s") else verb
+        if verb in VERBS:
+            return " ".join([verb, *words[1:]])
+    if meaning.words[0] in _SHELLS:
+        return "run a command"
+    return " ".join(meaning.words) if meaning.words[0] in VERBS else None
 
 
 def written(

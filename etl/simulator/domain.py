@@ -11,10 +11,11 @@ from typing import Any, NamedTuple
 from etl.errors import UsageError
 from etl.identity import digest
 from etl.simulator.meaning import Meaning, meaning, words_of
+from etl.simulator.naming import masked, named_text
 from etl.simulator.people import Person, person
 from etl.simulator.rules import Rule, rules_of
 from etl.simulator.tools import Tool
-from etl.simulator.values import UnmakeableError, Values, masked, named_text, number, text
+from etl.simulator.values import UnmakeableError, Values, number, text
 
 _STATUSES = {
     "order": ("pending", "processing", "shipped", "delivered"),
@@ -61,7 +62,7 @@ class Shape(NamedTuple):
         if self.id_schema.get("type") == "integer":
             return number(self.id_schema, self.id_name, rng, whole=True)
         if self.id_example is not None and "pattern" not in self.id_schema:
-            return masked(self.id_example, rng)
+            return masked(self.id_example, rng, who)
         if {"pattern", "format", "examples", "description"} & set(self.id_schema):
             return text(self.id_schema, self.id_name, rng, who)
         if self.entity in ("file", "page") or "_" in self.id_name or self.id_name != words_of(self.id_name)[0]:

@@ -22,6 +22,14 @@ _VERBS = {
     "send": "send notify email message transfer forward share invite publish escalate call text remind",
 }
 _KIND = {verb: kind for kind, verbs in _VERBS.items() for verb in verbs.split()}
+_MORE = (
+    "run execute evaluate calculate compute convert translate validate verify ask think plan summarise "
+    "summarize count measure estimate commit echo finish go compare generate analyze analyse draw parse "
+    "render test build deploy install download upload sort merge split weigh feed press type click "
+    "navigate wait stop solve review rate say tell use apply set"
+)
+VERBS = frozenset(_KIND) | frozenset(_MORE.split(" "))
+"""Words that a tool's name or description may begin with when it says what one does."""
 _DESTRUCTIVE = frozenset(
     [
         "cancel",
@@ -129,13 +137,15 @@ def plural(noun: str) -> str:
     """
     if noun.endswith("y") and noun[-2:-1] not in "aeiou":
         return noun[:-1] + "ies"
+    if noun.endswith(("lf", "eaf")):
+        return noun[:-1] + "ves"
     return noun + ("es" if noun.endswith(("s", "x", "ch", "sh")) else "s")
 
 
 def meaning(tool: Tool) -> Meaning:
     """What a tool does."""
     words = words_of(tool.name)
-    verb = next((word for word in words if word in _KIND), words[0])
+    verb = words[0] if words[0] in VERBS else next((word for word in words if word in _KIND), words[0])
     kind = _KIND.get(verb, "compute")
     named_first = verb == words[0] or kind != "read"
     rest = [word for word in words if word != verb] if named_first else list(words)
@@ -172,4 +182,6 @@ def _entity(id_name: str | None, rest: Sequence[str], kind: str) -> str:
             break
         if word not in noise:
             kept.append(word)
+    if kind == "search" and (not kept or kept[-1] in ("web", "internet", "google", "online")):
+        return "page" if kept else "result"
     return " ".join([*kept[:-1], singular(kept[-1])]) if kept else ("item" if kind != "compute" else "")

@@ -100,6 +100,11 @@ def _pool(locale: str) -> _Pool:
     )
 
 
+def latin(who: Person) -> tuple[str, str]:
+    """Given name and family name in plain letters, as they stand in user names."""
+    return _latin(who.given) or "guest", _latin(who.family) or "user"
+
+
 def new_street(locale: str, rng: Random) -> str:
     """Some street and number of a country."""
     return f"{_pool(locale).street[int(rng.random() * POOL)]} {int(rng.random() * 180) + 1}"

@@ -60,10 +60,15 @@ REQUESTS: dict[str, tuple[str, ...]] = {
         "help me find {things}", "I want to compare {things}",
     ),
     "create": (
-        "please {verb} a {thing} for me", "I'd like to {verb} a {thing}", "can you {verb} a new {thing}?",
-        "I need a {thing}",
-        "could you set up a {thing} for me?", "I want to {verb} a {thing}", "help me {verb} a {thing}",
+        "please {verb} {a_thing} for me", "I'd like to {verb} {a_thing}", "can you {verb} a new {thing}?",
+        "I need {a_thing}",
+        "could you set up {a_thing} for me?", "I want to {verb} {a_thing}", "help me {verb} {a_thing}",
         "we need a new {thing}, can you take care of it?",
+    ),
+    "read_file": (
+        "what does {named} say?", "please open {named}", "show me {named}", "can you read {named} for me?",
+        "what is in {named}?",
+        "I need to see {named}", "could you have a look into {named}?",
     ),
     "compute": ("can you {verb} {named}?", "please {verb} {named}", "I need you to {verb} {named}",
                 "could you {verb} {named} for me?"),
@@ -75,6 +80,10 @@ REQUESTS: dict[str, tuple[str, ...]] = {
 COMPUTE = (
     "can you {does} for me?", "please {does}", "I need you to {does}", "could you {does}?", "I'd like you to {does}",
     "would you {does}?", "help me out and {does}",
+)  # fmt: skip
+READINGS = (
+    "can you tell me the {what}?", "I need the {what}", "could you look up the {what}?", "please give me the {what}",
+    "I'd like to know the {what}", "what does the {what} say?", "do you have the {what} for me?",
 )  # fmt: skip
 
 OPENERS = (
@@ -321,7 +330,11 @@ FOLLOW_OTHER = (
     "Thanks. Now {id}, please.",
     "While we're at it, what about {id}?", "I also have {id} here, same request.",
 )  # fmt: skip
-FOLLOW_OTHER_PLAIN = ("And now the same once more with {id}.", "Thanks. And for {id}?", "Now try it with {id}, please.")
+FOLLOW_OTHER_PLAIN = (
+    "And now the same once more, {rest}.", "Thanks. And another time, {rest}?", "Now try it again, this time {rest}.",
+    "One more: {rest}.",
+)  # fmt: skip
+FOLLOW_AGAIN = ("And the same once more, please.", "Once again, please.", "Please do it one more time.")
 THANKS = (
     "Great, thanks.",
     "OK, thank you.",

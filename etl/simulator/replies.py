@@ -55,7 +55,7 @@ def named(meaning: Meaning, record_id: Any) -> str:
     """The record, as one speaks of it."""
     if record_id is None:
         return f"the {meaning.entity}" if meaning.entity else "it"
-    return str(record_id) if meaning.entity in ("file", "page") else f"{meaning.entity} {record_id}"
+    return f"the file {record_id}" if meaning.entity == "file" else f"{meaning.entity} {record_id}"
 
 
 def doing(meaning: Meaning) -> str:
@@ -75,6 +75,13 @@ def read_reply(meaning: Meaning, record_id: Any, answer: Fact | None, more: list
     if answer is None:
         text = said(
             rng, ("I have looked at {thing}; it is there.", "{Thing} is there."), thing=thing, Thing=_cap(thing)
+        )
+    elif meaning.entity == "file" and answer.name in ("output", "content"):
+        text = said(rng, ("{Thing} begins with: {value}", "In {thing} the first line is: {value}"), thing=thing,
+                    Thing=_cap(thing), value=answer.value)  # fmt: skip
+    elif answer.name == "output":
+        text = said(
+            rng, ("It says: {value}", "This is what came back: {value}", "The answer was: {value}"), value=answer.value
         )
     elif record_id is None:
         text = said(rng, _FOUND, name=answer.name, value=answer.value)
@@ -107,7 +114,11 @@ _MORE = (
 
 def search_reply(meaning: Meaning, value: Any, rng: Random) -> str:
     """What a search gave."""
-    rows = rows_in(value)
+    rows: list[dict[str, Any]]
+    if isinstance(value, str):
+        rows = [{"line": line} for line in value.splitlines() if line and line != "no matches"]
+    else:
+        rows = rows_in(value)
     things = plural(meaning.entity) if meaning.entity else "results"
     if not rows:
         return said(rng, ("There are no {things} for that.", "The search gave no {things}."), things=things)

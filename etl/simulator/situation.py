@@ -12,10 +12,11 @@ from etl.simulator.faults import ALL, RETRIABLE, Fault
 from etl.simulator.grid import NONE, SEVERAL, Cell
 from etl.simulator.meaning import Meaning, plural
 from etl.simulator.people import Person, person
+from etl.simulator.records import State, done_word, edits, new_record, with_id
 from etl.simulator.replies import fact_of
 from etl.simulator.rules import Rule
 from etl.simulator.values import UnmakeableError
-from etl.simulator.world import State, World, done_word, new_record
+from etl.simulator.world import World
 
 
 class Goal(NamedTuple):
@@ -156,6 +157,9 @@ class _Plan:
             record_id = (
                 None if meaning.id_name is None else self._renamed(meaning, record_id, arguments[meaning.id_name])
             )
+        held_record = self.state.get(plural(meaning.entity), {}).get(str(record_id))
+        if meaning.entity == "file" and held_record is not None and (old := edits(arguments)[0]):
+            held_record["content"] = f"{held_record.get('content', '')}{old}\n"
         return Goal(name, meaning, arguments, record_id)
 
     def _renamed(self, meaning: Meaning, old: Any, new: Any) -> Any:
@@ -163,7 +167,7 @@ class _Plan:
         records = self.state.get(plural(meaning.entity), {})
         record = records.pop(str(old), None)
         if record is not None:
-            records[str(new)] = {**record, self.domain.shapes[meaning.entity].id_name: new}
+            records[str(new)] = with_id(self.domain.shapes[meaning.entity], record, new)
         return new
 
     def _record(self, meaning: Meaning, rule: Rule | None, fresh: bool) -> Any:
@@ -173,6 +177,8 @@ class _Plan:
         if records and not fresh and world_state != "missing":
             return next(iter(records.values()))[shape.id_name]
         record = new_record(self.domain, shape, self.rng, self.who, self._status(shape, meaning, rule, world_state))
+        if str(record[shape.id_name]) in records:
+            record = with_id(shape, record, self._another_id(shape, record[shape.id_name]))
         key = record[shape.id_name]
         if fresh or world_state != "missing":
             records[str(key)] = record
@@ -187,7 +193,7 @@ class _Plan:
         if twin or stance == "conflicting":
             self.other_id = self._another_id(shape, key)
             other = record if twin else new_record(self.domain, shape, self.rng, self.who)
-            self.state[plural(shape.entity)][str(self.other_id)] = {**other, shape.id_name: self.other_id}
+            self.state[plural(shape.entity)][str(self.other_id)] = with_id(shape, other, self.other_id)
         if stance == "mistaken":
             if meaning.kind == "read" and shape.status is not None:
                 words = [word for word in (*shape.statuses, "closed") if word != record[shape.status]]
@@ -380,12 +386,10 @@ def _part(situation: Situation, goal: Goal, rng: Random, *, first: bool) -> str:
 
 def told_later(situation: Situation, goal: Goal, rng: Random) -> str:
     """How the person asks for something later on."""
+    rest = details(goal.arguments, situation.who, rng, [goal.meaning.id_name or ""]).lstrip(" ,(–.").removesuffix(")")
     if goal.record_id is not None:
         text = said(rng, phrases.FOLLOW_OTHER, id=goal.record_id)
-        rest = details(goal.arguments, situation.who, rng, [goal.meaning.id_name or ""])
+        text = f"{text} {rest[:1].upper()}{rest[1:]}." if rest else text
     else:
-        rest = details(goal.arguments, situation.who, rng)
-        text = said(rng, phrases.FOLLOW_OTHER_PLAIN, id="this") if rest else "And the same once more, please."
-    tail = rest.lstrip(" ,(–.")
-    whole = f"{text} {tail[:1].upper()}{tail[1:]}" if rest else text
-    return whole.replace("\x01", "").replace("\x02", "")
+        text = said(rng, phrases.FOLLOW_OTHER_PLAIN, rest=rest) if rest else pick(rng, phrases.FOLLOW_AGAIN)
+    return text.replace("\x01", "").replace("\x02", "").replace("..", ".")

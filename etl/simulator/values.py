@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import re
 from collections.abc import Callable, Mapping, Sequence
 from datetime import timedelta
 from random import Random  # noqa: TID251  (seeded)
@@ -12,7 +11,8 @@ from typing import Any
 import jsonschema_rs
 
 from etl.simulator.meaning import words_of
-from etl.simulator.people import Person, new_street
+from etl.simulator.naming import FILLER, described_text, named_text
+from etl.simulator.people import Person
 
 TRIES = 40
 """How often a value is drawn again where a schema says more than its parts (`not`, `if`, `dependentRequired`)."""
@@ -257,7 +257,7 @@ def text(schema: dict[str, Any], name: str, rng: Random, who: Person) -> str:
             made = described_text(name, schema.get("description"), rng, who)
     least, most = schema.get("minLength", 0), schema.get("maxLength")
     while len(made) < least:
-        made += ("-" if " " not in made else " ") + _pick(rng, _FILLER)
+        made += ("-" if " " not in made else " ") + _pick(rng, FILLER)
     cut: str = str(made[:most])
     return cut.rstrip() if len(cut.rstrip()) >= least else cut
 
@@ -273,7 +273,7 @@ def _formatted(kind: Any, rng: Random, who: Person) -> str | None:
     if kind in ("email", "idn-email"):
         return who.email
     if kind in ("uri", "url", "iri", "uri-reference"):
-        return f"https://www.example.com/{_pick(rng, _FILLER)}/{int(rng.random() * 9000) + 1000}"
+        return f"https://www.example.com/{_pick(rng, FILLER)}/{int(rng.random() * 9000) + 1000}"
     if kind == "uuid":
         digits = f"{rng.getrandbits(128):032x}"
         return f"{digits[:8]}-{digits[8:12]}-4{digits[13:16]}-a{digits[17:20]}-{digits[20:]}"
@@ -282,92 +282,8 @@ def _formatted(kind: Any, rng: Random, who: Person) -> str | None:
     if kind == "ipv6":
         return f"2001:db8::{int(rng.random() * 65000):x}"
     if kind in ("hostname", "idn-hostname"):
-        return f"{_pick(rng, _FILLER)}{int(rng.random() * 90)}.example.com"
+        return f"{_pick(rng, FILLER)}{int(rng.random() * 90)}.example.com"
     return f"P{int(rng.random() * 20) + 1}D" if kind == "duration" else None
-
-
-_FILLER = ("north", "amber", "delta", "harbor", "maple", "orbit", "cedar", "lumen", "quartz", "river", "sable", "tempo",
-           "violet", "willow", "zephyr", "copper", "drift", "ember", "fable", "grove")  # fmt: skip
-_TEXTS: tuple[tuple[str, tuple[str, ...]], ...] = (
-    ("reason why cause", ("no longer needed", "ordered by mistake", "found it cheaper elsewhere", "arrived damaged",
-     "changed my plans", "wrong size", "duplicate order", "the delivery takes too long", "medical reasons")),
-    ("path file filename filepath", ("src/app.py", "README.md", "docs/setup.md", "tests/test_api.py", "config/dev.yaml",
-     "lib/parser.ts", "scripts/deploy.sh", "data/sales.csv", "web/index.html", "src/models/user.go")),
-    ("command cmd script", ("ls -la", "git status", "pytest -q", "npm run build", "git log --oneline -5", "df -h",
-     "grep -rn TODO src", "make lint", "cat package.json", "python manage.py check")),
-    ("pattern regex glob", ("**/*.py", "TODO", "def test_", "*.md", "import os", "class .*Error", "*.json")),
-    ("query q search question keywords prompt", ("wireless headphones", "late fee", "opening hours", "travel insurance",
-     "password reset", "winter tyres", "gluten free bread", "night train", "standing desk", "noise complaint")),
-    ("title subject summary headline topic", ("Question about an invoice", "Login does not work", "Late delivery",
-     "Change of address", "Feedback on last visit", "Weekly plan", "Missing part", "Warranty claim")),
-    ("content body text message note notes comment description details thought input", ("Please call before delivery.",
-     "The door code has changed.", "Leave it with the neighbour.", "Two parts were missing.", "Meet at the side door.",
-     "It arrived a day late.", "The invoice lists the wrong company.", "The second box was open.")),
-    ("language lang", ("en", "de", "fr", "es", "pt", "ja")), ("currency", ("USD", "EUR", "GBP", "PLN", "BRL")),
-    ("status state", ("open", "active", "pending")), ("type category kind", ("standard", "express", "basic",
-                                                                             "premium")),
-    ("unit units", ("metric", "imperial")), ("color colour", ("red", "blue", "black", "green")),
-    ("size", ("S", "M", "L", "XL")), ("origin from", ("LIS", "BER", "CDG", "AMS", "WAW", "ARN")),
-    ("destination to", ("JFK", "NRT", "IST", "MAD", "OSL", "DUB")), ("airport", ("LIS", "BER", "CDG", "JFK")),
-    ("product item", ("desk lamp", "kettle", "running shoes", "backpack", "office chair", "water bottle")),
-)  # fmt: skip
-_TEXT_OF = {word: options for words, options in _TEXTS for word in words.split()}
-
-
-def named_text(name: str, rng: Random, who: Person) -> str:
-    """A string that suits a name."""
-    words = words_of(name) if name else ["note"]
-    last = words[-1]
-    if last in ("email", "mail", "recipient"):
-        return who.email
-    if last in ("phone", "telephone", "mobile"):
-        return who.phone
-    if last in ("city", "town", "location", "place"):
-        return who.city
-    if last in ("street", "address", "line1"):
-        street = f"{new_street(who.country.locale, rng)}"
-        return f"{street}, {who.city}" if last == "address" else street
-    if last in ("zip", "postcode", "zipcode"):
-        return f"{int(rng.random() * 90_000) + 10_000}"
-    if last in ("country",):
-        return who.country.locale[-2:].upper()
-    if last in ("name", "customer", "user", "username", "author", "owner", "assignee"):
-        first, family = ("first" in words or "given" in words), ("last" in words or "family" in words)
-        return who.given if first else who.family if family else who.name
-    if last in ("date", "day", "until", "since", "deadline") or (last == "at" and len(words) > 1):
-        return (who.today + timedelta(days=1 + int(rng.random() * 45))).isoformat()
-    if last in ("time",):
-        return f"{int(rng.random() * 12) + 8:02d}:{15 * int(rng.random() * 4):02d}"
-    if last in ("id", "number", "code", "ref", "reference", "key", "no", "token"):
-        prefix = (words[-2] if len(words) > 1 else "ref")[:3].upper()
-        return f"{prefix}-{int(rng.random() * 90_000) + 10_000}"
-    if last in ("expression", "formula", "equation"):
-        sums = ("{} * {} + {}", "({} - {}) * {}", "{} + {} * {}", "{} * {} - {}", "({} + {}) / {}")
-        return str(_pick(rng, sums)).format(*(int(rng.random() * 95) + 3 for _ in range(3)))
-    if last in ("url", "uri", "link"):
-        return f"https://www.example.com/{_pick(rng, _FILLER)}/{int(rng.random() * 9000) + 1000}"
-    options = next((_TEXT_OF[word] for word in reversed(words) if word in _TEXT_OF), None)
-    return str(_pick(rng, options)) if options else f"{_pick(rng, _FILLER)} {_pick(rng, _FILLER)}"
-
-
-_QUOTED = re.compile(r"""(?:e\.g\.|for example|such as|like|example:)[,:]?\s*["'`]([^"'`]{2,40})["'`]""", re.IGNORECASE)
-
-
-def described_text(name: str, description: Any, rng: Random, who: Person) -> str:
-    """A string that suits a name, or is in the way of the example that a description gives: `such as "#W123"`."""
-    quoted = _QUOTED.search(description) if isinstance(description, str) else None
-    return masked(quoted[1], rng) if quoted else named_text(name, rng, who)
-
-
-def masked(example: str, rng: Random) -> str:
-    """Another value of the same make: digits are drawn anew; letters stay, unless there are no digits.
-
-    >>> masked("ORD-0", Random(1))[:4]
-    'ORD-'
-    """
-    if not any(char.isdigit() for char in example):
-        return example
-    return "".join(str(int(rng.random() * 9) + 1) if char.isdigit() else char for char in example)
 
 
 def wrong(schema: Mapping[str, Any], right: dict[str, Any], valid: jsonschema_rs.Validator, rng: Random) -> Any:

@@ -2,24 +2,20 @@
 
 from __future__ import annotations
 
-import ast
 import json
-import operator
-import re
 from collections.abc import Mapping, Sequence
 from random import Random  # noqa: TID251  (seeded)
-from typing import Any, NamedTuple, TypeAlias
+from typing import Any, NamedTuple
 
 from etl.decode import encode
 from etl.identity import digest
-from etl.simulator.domain import Domain, Shape, field_value
+from etl.simulator.answers import as_text, computed, lines_of
+from etl.simulator.domain import Domain
 from etl.simulator.faults import Fault, Said, refused, said
-from etl.simulator.meaning import Meaning, plural, words_of
+from etl.simulator.meaning import Meaning, plural
 from etl.simulator.people import Person
+from etl.simulator.records import State, changed, copied, is_done, kept_of
 from etl.simulator.values import UnmakeableError, text
-
-State: TypeAlias = dict[str, dict[str, dict[str, Any]]]
-"""Plural of the entity → id as text → the record."""
 
 
 class Result(NamedTuple):
@@ -28,25 +24,6 @@ class Result(NamedTuple):
     said: Said
     value: Any
     """The value behind the text; None where the call failed."""
-
-
-def copied(state: Mapping[str, Mapping[str, Mapping[str, Any]]]) -> State:
-    """The state, to be changed on its own (what lies inside a record is never changed in place)."""
-    return {name: {key: dict(record) for key, record in records.items()} for name, records in state.items()}
-
-
-def new_record(domain: Domain, shape: Shape, rng: Random, who: Person, status: str | None = None) -> dict[str, Any]:
-    """A record."""
-    record: dict[str, Any] = {shape.id_name: shape.new_id(rng, who)}
-    reader = domain.reader_of(shape.entity)
-    values = domain.results.get(reader) if reader else None
-    for name, schema in shape.fields.items():
-        record[name] = field_value(shape, name, schema, rng, who, values if schema else None)
-    if shape.entity == "file" and "content" in record:
-        record["content"] = f"# {words_of(str(record[shape.id_name]))[0]}\n{record['content']}\n"
-    if shape.status is not None:
-        record[shape.status] = status or shape.statuses[int(rng.random() * len(shape.statuses))]
-    return record
 
 
 class World:
@@ -145,13 +122,21 @@ class World:
             record for record in (held or {}).values()
             if all(record.get(key, value) == value for key, value in arguments.items() if isinstance(value, str | int))
         ]  # fmt: skip
-        if name in self.domain.results:
+        says_text = (self.domain.tools[name].returns or {}).get("type") == "string"
+        if name in self.domain.results and not says_text:
             return self._view(name, meaning, None, arguments, matching)
         if held is not None:
-            return {"results": matching, "count": len(matching)}
+            return lines_of(matching) if says_text else {"results": matching, "count": len(matching)}
         label, rng = meaning.entity or "result", self._own(arguments)
-        rows = [{"rank": n + 1, "title": text({}, "title", rng, self.who)} for n in range(1 + int(rng.random() * 3))]
-        return {plural(label.replace(" ", "_")): rows, "count": len(rows)}
+        rows = [{"title": self._title(label, rng)} for _ in range(1 + int(rng.random() * 3))]
+        return lines_of(rows) if says_text else {plural(label.replace(" ", "_")): rows, "count": len(rows)}
+
+    def _title(self, label: str, rng: Random) -> str:
+        """The title of something found."""
+        noun = label.split()[-1]
+        if noun in ("document", "article", "page", "note", "message", "email", "post", "result"):
+            return f"{text({}, 'title', rng, self.who)} ({int(rng.random() * 90) + 10})"
+        return f"{label.capitalize()} {int(rng.random() * 900) + 100}"
 
     def _created(self, name: str, meaning: Meaning, arguments: Mapping[str, Any]) -> Any:
         """A new record (for something sent: of what was sent), with the id that is next."""
@@ -160,7 +145,7 @@ class World:
         shape = self.domain.shapes.get(meaning.entity)
         prefix = (meaning.entity or meaning.verb)[:3].upper()
         key = shape.new_id(own, self.who) if shape else f"{prefix}-{int(own.random() * 90_000) + 10_000}"
-        kept = _kept(arguments, self.domain.tools[name].parameters)
+        kept = kept_of(arguments, self.domain.tools[name].parameters)
         done = "sent" if meaning.kind == "send" else "created"
         id_name = shape.id_name if shape else "id"
         record = {id_name: key, **kept, (shape.status if shape and shape.status else "status"): done}
@@ -182,7 +167,11 @@ class World:
     ) -> Any:  # fmt: skip
         """What the service shows: the declared shape filled with the record, else the record itself."""
         values = self.domain.results.get(name)
-        if values is not None and (self.domain.tools[name].returns or {}).get("type") == "string":
+        says_text = (self.domain.tools[name].returns or {}).get("type") == "string"
+        if meaning.entity == "file" and meaning.writes and record is not None and (values is None or says_text):
+            lines = str(record.get("content", "")).count("\n") + 1
+            return f"{arguments.get(meaning.id_name or '', 'file')}: {meaning.done}, {lines} lines now"
+        if says_text:
             shown = computed(meaning, arguments, self._own(arguments), self.who) if record is None else record
             return as_text(shown)
         if values is not None:
@@ -199,118 +188,6 @@ class World:
 def _text(value: Any) -> str:
     """A value as a service sends it."""
     return value if isinstance(value, str) else encode(value)
-
-
-def is_done(domain: Domain, meaning: Meaning, record: Mapping[str, Any]) -> bool:
-    """Whether a record is already what an act would make of it."""
-    shape = domain.shapes[meaning.entity]
-    if shape.status is None:
-        return bool(record.get(f"{meaning.done}_flag"))
-    return record.get(shape.status) == done_word(shape, meaning)
-
-
-def done_word(shape: Shape, meaning: Meaning) -> str:
-    """What the status says of a record that an act was done to."""
-    return next((word for word in shape.statuses if word.lower().startswith(meaning.verb[:4])), meaning.done)
-
-
-def changed(
-    domain: Domain,
-    meaning: Meaning,
-    record: Mapping[str, Any],
-    arguments: Mapping[str, Any],
-    parameters: Mapping[str, Any],
-) -> dict[str, Any]:
-    """The record after a write that worked."""
-    shape = domain.shapes[meaning.entity]
-    kept = {key: value for key, value in _kept(arguments, parameters).items() if key != meaning.id_name}
-    if meaning.kind == "act":
-        return {
-            **record,
-            **kept,
-            (shape.status or f"{meaning.done}_flag"): done_word(shape, meaning) if shape.status else True,
-        }
-    if meaning.kind == "send":
-        return {**record, "last_sent": meaning.verb, **kept}
-    return {**record, **kept}
-
-
-_FREE = frozenset(
-    [
-        "reason",
-        "note",
-        "notes",
-        "comment",
-        "description",
-        "summary",
-        "message",
-        "body",
-        "text",
-        "query",
-        "title",
-        "subject",
-        "content",
-    ]
-)
-
-
-def _kept(arguments: Mapping[str, Any], parameters: Mapping[str, Any]) -> dict[str, Any]:
-    """The arguments that a record keeps: prose is left out, since two people who mean the same write it differently."""
-    properties = parameters.get("properties") or {}
-    kept = {}
-    for key, value in arguments.items():
-        schema = properties.get(key)
-        closed = isinstance(schema, dict) and {"enum", "format", "pattern", "const"} & set(schema)
-        if closed or not isinstance(value, str) or words_of(key)[-1] not in _FREE:
-            kept[key] = value
-    return kept
-
-
-def as_text(shown: Any) -> str:
-    """What a tool prints that answers in plain text."""
-    if not isinstance(shown, Mapping):
-        return str(shown)
-    if "content" in shown:
-        return str(shown["content"])
-    return "\n".join(f"{' '.join(words_of(key))}: {value}" for key, value in shown.items())
-
-
-_OUTPUTS = {
-    "ls": "README.md\nconfig\ndocs\nsrc\ntests", "git": "On branch main\nnothing to commit, working tree clean",
-    "pytest": "7 passed in 0.41s", "npm": "build finished in 3.2 s", "make": "lint: no findings",
-    "grep": "src/app.py:12: TODO",
-    "df": "/dev/sda1  40G  11G  27G  30% /", "cat": '{"name": "demo", "version": "1.4.0"}', "python": "no issues found",
-}  # fmt: skip
-
-
-def computed(meaning: Meaning, arguments: Mapping[str, Any], rng: Random, who: Person) -> Any:
-    """The answer of a tool that keeps no records."""
-    command = arguments.get("command") or arguments.get("cmd")
-    if isinstance(command, str) and command.split():
-        return _OUTPUTS.get(command.split()[0], f"exit code 0 in {int(rng.random() * 800) + 40} ms")
-    expression = next((value for value in arguments.values() if isinstance(value, str) and _SUM.match(value)), None)
-    if expression is not None:
-        return {"result": round(_sum(ast.parse(expression, mode="eval").body), 4)}
-    label = "_".join(meaning.words[1:]) or "result"
-    word = words_of(label)[-1]
-    if word in ("result", "calculation", "total", "count", "sum"):
-        return {"result": int(rng.random() * 900) + 12}
-    return {
-        label: text({}, word, rng, who),
-        "checked_at": f"{who.today.isoformat()}T09:{int(rng.random() * 50) + 10}:00Z",
-    }
-
-
-_SUM = re.compile(r"^(?:\d+(?:\.\d+)?(?: [-+*/] \d+(?:\.\d+)?)+|\(\d+ [-+*/] \d+\)(?: [-+*/] \d+)+)$")
-_OPERATIONS = {ast.Add: operator.add, ast.Sub: operator.sub, ast.Mult: operator.mul, ast.Div: operator.truediv}
-
-
-def _sum(node: ast.expr) -> float:
-    """The value of an arithmetic expression."""
-    if isinstance(node, ast.BinOp):
-        left, right = _sum(node.left), _sum(node.right)
-        return float(_OPERATIONS[type(node.op)](left, right or 1.0 if isinstance(node.op, ast.Div) else right))
-    return float(node.value) if isinstance(node, ast.Constant) and isinstance(node.value, int | float) else 0.0
 
 
 def _in_words(problem: Any) -> str:

@@ -163,7 +163,8 @@ def test_python_and_sql_see_the_same_pairs(lake):
         for pair in pairs_of(made):
             seen[pair].add(task)
     stored = connection.execute(
-        "SELECT axis_1, value_1, axis_2, value_2, support FROM coverage WHERE origin = 'simulation' AND axis_1 NOT LIKE 'scenario%'"
+        """SELECT axis_1, value_1, axis_2, value_2, support FROM coverage
+           WHERE origin = 'simulation' AND axis_1 NOT LIKE 'scenario%'"""
     ).fetchall()
     assert {tuple(row[:4]): row[4] for row in stored} == {pair: len(tasks) for pair, tasks in seen.items()}
 

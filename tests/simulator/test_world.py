@@ -9,8 +9,9 @@ import pytest
 from etl.simulator.domain import Domain
 from etl.simulator.faults import ALL, Fault
 from etl.simulator.people import person
+from etl.simulator.records import new_record
 from etl.simulator.tools import as_tools, tool
-from etl.simulator.world import World, new_record
+from etl.simulator.world import World
 from tests.simulator.shop import PROMPT, TEXT, TOOLS, defined
 
 RNG = Random(5)
