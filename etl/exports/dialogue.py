@@ -35,7 +35,7 @@ class Call(NamedTuple):
 
 
 class Turn(msgspec.Struct):
-    """One message. `trained`: the agent's own turn of this row, neither inherited nor written by a harness."""
+    """One message. `trained`: a turn of the agent that this row owns, not empty and not written by a harness."""
 
     role: str
     content: str
@@ -135,9 +135,13 @@ def dialogue(row: dict[str, Any], policy: Policy) -> Dialogue:
     turns = _paired(turns, policy.missing_results, repairs)
     if policy.templated:
         turns = _templated(turns, repairs)
-    if not policy.only_prompt:
-        _cut_tail(turns, repairs)
-    return Dialogue(row, turns, _ask(turns), repairs)
+    if policy.only_prompt:
+        return Dialogue(row, turns, len(turns), repairs)
+    _cut_tail(turns, repairs)
+    ask = _ask(turns)
+    if ask == len(turns):
+        raise Dropped("no_prompt")
+    return Dialogue(row, turns, ask, repairs)
 
 
 def _is_garbled(step: dict[str, Any]) -> bool:
@@ -196,7 +200,8 @@ def _turns(row: dict[str, Any], policy: Policy, repairs: set[str]) -> list[Turn]
         if reasoning and not policy.reasoning:
             repairs.add("reasoning_left_out")
             reasoning = None
-        trained = message["role"] == "assistant" and not info["inherited"] and not info["synthetic"]
+        own = message["role"] == "assistant" and not info["inherited"] and not info["synthetic"]
+        trained = own and bool(message["content"] or calls or message["reasoning_content"])
         turns.append(
             Turn(
                 message["role"], message["content"], reasoning, calls, message["tool_call_id"], message["name"],
@@ -308,9 +313,6 @@ def _templated(turns: list[Turn], repairs: set[str]) -> list[Turn]:
 
 
 def _ask(turns: list[Turn]) -> int:
-    """Before the agent's first own turn that answers somebody; a greeting is part of the prompt. All of them, where
-    the agent has no turn.
-    """
-    asked = next((index for index, turn in enumerate(turns) if turn.role == "user"), 0)
-    own = [index for index, turn in enumerate(turns) if turn.trained]
-    return next((index for index in own if index > asked), own[0] if own else len(turns))
+    """Turns before the agent's first own one that answers somebody (a greeting answers nobody); all, where none does."""
+    asked = next((index for index, turn in enumerate(turns) if turn.role == "user"), len(turns))
+    return next((index for index, turn in enumerate(turns) if turn.trained and index > asked), len(turns))
