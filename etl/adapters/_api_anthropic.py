@@ -5,12 +5,24 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from etl.adapters._api_form import Answered, Asked, Body, Choice, Codec, arr, error_text, kept, obj, text, without
+from etl.adapters._api_form import (
+    Answered,
+    Asked,
+    Body,
+    Choice,
+    Codec,
+    arr,
+    error_text,
+    kept,
+    obj,
+    streamed_input,
+    text,
+    without,
+)
 from etl.adapters._blocks import identifier, plain
 from etl.adapters._blocks import read as read_blocks
 from etl.adapters._usage import tokens
 from etl.conversation import Message
-from etl.decode import JsonError, decode
 
 _ROLES = {"user": "user", "assistant": "assistant", "system": "system", "model": "assistant"}
 
@@ -124,7 +136,7 @@ def _joined(events: Sequence[Any]) -> Body:
             body["error"] = event.get("error")
         body.update(without(event, *_EVENT_KEYS))
     for place, partial in inputs.items():
-        blocks[place]["input"] = _parsed(partial)
+        blocks[place]["input"] = streamed_input(partial)
     if blocks or "content" in body:
         body["content"] = [blocks[place] for place in sorted(blocks)]
     if not ended and "error" not in body:
@@ -143,16 +155,6 @@ def _grow(block: Body, delta: Body, inputs: dict[int, str], place: int) -> None:
             block.setdefault("type", "thinking" if key in ("thinking", "signature") else "text")
         elif key != "type" and value is not None:
             block[key] = value
-
-
-def _parsed(partial: str) -> Any:
-    """Tool input that came in fragments: its object, or the text as far as it came."""
-    if not partial:
-        return {}
-    try:
-        return decode(partial.encode("utf-8", "surrogatepass")).value
-    except JsonError:
-        return partial
 
 
 ANTHROPIC = Codec("anthropic_messages", "anthropic", _asked, message, _answered, _joined)

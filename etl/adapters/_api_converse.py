@@ -16,13 +16,13 @@ from etl.adapters._api_form import (
     error_text,
     kept,
     obj,
+    streamed_input,
     text,
     total,
     without,
 )
 from etl.adapters._blocks import identifier, join, plain
 from etl.conversation import Message, Tokens, ToolCall
-from etl.decode import JsonError, decode
 
 _ROLES = {"user": "user", "assistant": "assistant", "system": "system"}
 
@@ -197,7 +197,7 @@ def _joined(events: Sequence[Any]) -> Body:
             body.update(obj(event["metadata"]))
         body.update({key: value for key, value in event.items() if key not in _EVENTS})
     for place, partial in inputs.items():
-        obj(blocks[place].setdefault("toolUse", {}))["input"] = _parsed(partial)
+        obj(blocks[place].setdefault("toolUse", {}))["input"] = streamed_input(partial)
     if blocks:
         content: list[Body] = []
         for place in sorted(blocks):
@@ -227,15 +227,6 @@ def _grow(block: Body, delta: Body, inputs: dict[int, str], place: int) -> None:
             block[key] = plain(block.get(key)) + value
         else:
             block[key] = value
-
-
-def _parsed(partial: str) -> Any:
-    if not partial:
-        return {}
-    try:
-        return decode(partial.encode("utf-8", "surrogatepass")).value
-    except JsonError:
-        return partial
 
 
 CONVERSE = Codec("bedrock_converse", None, _asked, message, _answered, _joined)

@@ -12,6 +12,7 @@ from typing import Any, NamedTuple
 import msgspec
 
 from etl.conversation import Message, Tokens, ToolCall
+from etl.decode import JsonError, decode
 
 Body = dict[str, Any]
 SYSTEM_ROLES = frozenset({"system", "developer"})
@@ -142,23 +143,28 @@ _CALL_FIELDS = tuple((name, getattr(ToolCall(""), name)) for name in ToolCall.__
 
 def packed(message: Message) -> Body:
     """A message as JSON says it: only what is not the default."""
-    made: Body = {"role": message.role}
-    for name, default in _FIELDS:
-        value = getattr(message, name)
-        if value is not default and value != default:
-            made[name] = value
+    made = _told(message, {"role": message.role}, _FIELDS)
     if message.calls:
-        made["calls"] = [_packed_call(call) for call in message.calls]
+        made["calls"] = [_told(call, {"name": call.name}, _CALL_FIELDS) for call in message.calls]
     return made
 
 
-def _packed_call(call: ToolCall) -> Body:
-    made: Body = {"name": call.name}
-    for name, default in _CALL_FIELDS:
-        value = getattr(call, name)
-        if value is not default and value != default:
-            made[name] = value
+def _told(value: Message | ToolCall, made: Body, fields: tuple[tuple[str, Any], ...]) -> Body:
+    for name, default in fields:
+        found = getattr(value, name)
+        if found is not default and found != default:
+            made[name] = found
     return made
+
+
+def streamed_input(partial: str) -> Any:
+    """Tool input that came in fragments: its object, or the text as far as it came."""
+    if not partial:
+        return {}
+    try:
+        return decode(partial.encode("utf-8", "surrogatepass")).value
+    except JsonError:
+        return partial
 
 
 def unpacked(value: Body) -> Message:

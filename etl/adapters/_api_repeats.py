@@ -12,8 +12,9 @@ meant if ids, calls or text agree (`edited_history`).
 from __future__ import annotations
 
 import re
+from bisect import bisect_right, insort
 from collections.abc import Callable, Iterable, Iterator
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeVar
 
 from etl.adapters._api_chain import atoms
 from etl.adapters._api_form import Body, unpacked
@@ -22,7 +23,8 @@ from etl.adapters._api_stored import Call
 
 _BETWEEN = re.compile(r"[\W_]+")
 _NEAR = 64
-"""Conversations with the same opening that are looked at, the last ones before a call."""
+"""Answers that say the same, and conversations with the same opening, that are looked at."""
+_Item = TypeVar("_Item")
 _DEPTH = 50
 """Calls that are put into trees on the way to another, at most."""
 _PIECE = 16
@@ -85,7 +87,7 @@ class Repeats:
         )  # fmt: skip
         if found is not None:
             return found
-        near = [root for root in self._same_opening(opening) if not_later(root.call, call)][-_NEAR:]
+        near = _last(self._same_opening(opening), call, lambda root: root.call.order())
         nodes = [node for root in near for node in root.children if node.kind == ANSWER and not_later(node.call, call)]
         same = [node for node in nodes if _stripped(turn, self._said(node))]
         if not same:
@@ -100,7 +102,8 @@ class Repeats:
             return False
         turn = _turn(self._forms(call, start, end))
         return bool(turn.ids) and any(
-            other is not call and answer.ids == turn.ids for other, _, answer in self._known(turn.atoms)
+            other is not call and answer.ids == turn.ids
+            for other, _, answer in _last(self._known(turn.atoms), call, lambda known: known[0].order())
         )
 
     def _asked_again(self, call: Call, turn: _Turn, is_place: Callable[[Node], bool]) -> Node | None:
@@ -108,7 +111,7 @@ class Repeats:
         if not turn.atoms:
             return None
         found: list[tuple[bool, tuple[Any, ...], Node, Node]] = []
-        for other, choice, answer in self._known(turn.atoms):
+        for other, choice, answer in _last(self._known(turn.atoms), call, lambda known: known[0].order()):
             if other is call or not not_later(other, call) or not _same_ids(answer.ids, turn.ids):
                 continue
             self._ensure(other)
@@ -146,7 +149,7 @@ class Repeats:
         """The logged answers that say this."""
         if self._answers is None:
             self._answers = {}
-            for call in self._calls.values():
+            for call in sorted(self._calls.values(), key=Call.order):
                 self._passed.update(state for _, state in call.states)
                 for choice, answer in enumerate(call.answers[: len(call.outs)]):
                     turn = _turn(answer.get("messages", ()))
@@ -158,8 +161,9 @@ class Repeats:
         self._seen_roots += len(new)
         for root in new:
             if root.end == self._made.first_turn(root.call):
-                self._roots.setdefault(self._told(root.call, 0, root.end), []).append(root)
-        return sorted(self._roots.get(opening, ()), key=lambda root: root.call.order())
+                same = self._roots.setdefault(self._told(root.call, 0, root.end), [])
+                insort(same, root, key=lambda other: other.call.order())
+        return self._roots.get(opening, [])
 
     def _said(self, node: Node) -> _Turn:
         if node.kind == ANSWER:
@@ -174,6 +178,12 @@ class Repeats:
 
     def _speaks(self, call: Call, start: int, end: int) -> bool:
         return any(form.get("role") == "assistant" for form in self._forms(call, start, end))
+
+
+def _last(known: list[_Item], call: Call, order: Callable[[_Item], tuple[Any, ...]]) -> list[_Item]:
+    """Of things in the order of their calls, the last ones before a call: one answer may be given a million times."""
+    end = len(known) if call.moment is None else bisect_right(known, call.order(), key=order)
+    return known[max(end - _NEAR, 0) : end]
 
 
 def _same_ids(one: frozenset[str], other: frozenset[str]) -> bool:
