@@ -98,8 +98,9 @@ def request(meaning: Meaning, known: str | None, rng: Random, description: str =
         kind == "compute" or (kind == "read") or (len(meaning.words) == 1 and kind != "search")
     ):
         does = _does(meaning, description)
-        if does is None:
+        if does is None and (len(meaning.words) == 1 or meaning.words[-1] in _READABLE):
             return pick(rng, phrases.READINGS).format(what=" ".join(meaning.words))
+        does = does or f"use {' '.join(meaning.words)}"
         return pick(rng, phrases.COMPUTE).format(does=does)
     if meaning.entity in ("file", "page") and kind == "read":
         kind = "read_file"
@@ -112,6 +113,37 @@ def request(meaning: Meaning, known: str | None, rng: Random, description: str =
     return pick(rng, phrases.REQUESTS[kind]).format(**filling)
 
 
+_READABLE = frozenset(
+    [
+        "level",
+        "table",
+        "status",
+        "info",
+        "price",
+        "prices",
+        "rate",
+        "rates",
+        "list",
+        "balance",
+        "hours",
+        "weather",
+        "forecast",
+        "details",
+        "stock",
+        "schedule",
+        "report",
+        "state",
+        "history",
+        "summary",
+        "time",
+        "date",
+        "temperature",
+        "departures",
+        "arrivals",
+        "menu",
+    ]
+)
+"""Last words of names that are things one can be told."""
 _SHELLS = frozenset(["bash", "shell", "terminal", "exec", "sh", "zsh", "powershell"])
 
 

@@ -250,7 +250,7 @@ class Attempt:
             return replies.failure_reply(condition, meaning, goal.record_id, rng, outcome.tries)
         if meaning.writes:
             return replies.write_reply(meaning, goal.record_id, value, rng)
-        if meaning.kind == "search":
+        if meaning.kind == "search" or isinstance(value, list):
             return replies.search_reply(meaning, value, rng)
         self.read = value if isinstance(value, dict) else {}
         answer = replies.fact_of(meaning, domain, value)

@@ -23,6 +23,7 @@ _VERBS = {
 }
 _KIND = {verb: kind for kind, verbs in _VERBS.items() for verb in verbs.split()}
 _MORE = (
+    "recommend suggest propose predict detect classify extract authenticate login logout authorize authorise quote "
     "run execute evaluate calculate compute convert translate validate verify ask think plan summarise "
     "summarize count measure estimate commit echo finish go compare generate analyze analyse draw parse "
     "render test build deploy install download upload sort merge split weigh feed press type click "
@@ -59,6 +60,7 @@ _DESTRUCTIVE = frozenset(
 )
 WRITES = frozenset({"create", "update", "act", "delete", "send"})
 _ID = re.compile(r"^(?:(.+?)[_-]?)?(id|Id|ID|number|no|code|ref|reference|uuid|key)$")
+_ID_FIRST = re.compile(r"^id[_-](.+)$")
 _PLACE = re.compile(r"^(?:(.*)[_-])?(path|file|filename|filepath|url|uri)$", re.IGNORECASE)
 _WORDS = re.compile(r"[A-Z]?[a-z0-9]+|[A-Z]+(?![a-z])")
 _IRREGULAR = {
@@ -154,7 +156,7 @@ def meaning(tool: Tool) -> Meaning:
     id_name = None
     if kind in ("read", "update", "act", "delete", "send", "compute"):
         candidates = [name for name in [*required, *properties] if _names_a_record(name, properties[name])]
-        about = [name for name in candidates if set(words_of(name)[:-1]) & set(map(singular, rest))]
+        about = [name for name in candidates if (set(words_of(name)) - {"id"}) & set(map(singular, rest))]
         id_name = next(iter(about or [name for name in candidates if name in required]), None)
         if kind in ("send", "compute") and id_name not in about:
             id_name = None
@@ -163,7 +165,7 @@ def meaning(tool: Tool) -> Meaning:
 
 
 def _names_a_record(name: str, schema: Any) -> bool:
-    if not isinstance(schema, dict) or not (_ID.match(name) or _PLACE.match(name)):
+    if not isinstance(schema, dict) or not (_ID.match(name) or _ID_FIRST.match(name) or _PLACE.match(name)):
         return False
     return schema.get("type", "string") in ("string", "integer") and "enum" not in schema and "const" not in schema
 
@@ -173,6 +175,9 @@ def _entity(id_name: str | None, rest: Sequence[str], kind: str) -> str:
         of_path, of_id = _PLACE.match(id_name), _ID.match(id_name)
         if of_path:
             return "page" if of_path[2].lower() in ("url", "uri") else "file"
+        of_first = _ID_FIRST.match(id_name)
+        if of_first:
+            return " ".join(words_of(of_first[1]))
         if of_id and of_id[1]:
             return " ".join(words_of(of_id[1]))
     noise = {"by", "for", "to", "from", "of", "with", "the", "a", "in", "on", "details", "detail", "info", "status"}

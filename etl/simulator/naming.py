@@ -87,6 +87,8 @@ def named_text(name: str, rng: Random, who: Person) -> str:
         return (who.today + timedelta(days=1 + int(rng.random() * 45))).isoformat()
     if last in ("time",):
         return f"{int(rng.random() * 12) + 8:02d}:{15 * int(rng.random() * 4):02d}"
+    if words[0] == "id" and len(words) > 1:
+        return f"{words[1][:3].upper()}-{int(rng.random() * 90_000) + 10_000}"
     if last in ("id", "number", "code", "ref", "reference", "key", "no", "token"):
         prefix = (words[-2] if len(words) > 1 else "ref")[:3].upper()
         return f"{prefix}-{int(rng.random() * 90_000) + 10_000}"
@@ -110,18 +112,21 @@ def described_text(name: str, description: Any, rng: Random, who: Person) -> str
     return masked(quoted[1], rng, who) if quoted else named_text(name, rng, who)
 
 
+_LETTERS = "ABCDEFGHKLMNPRSTUVWYZ"
 _NAME = re.compile("x{2,}")
 
 
 def masked(example: str, rng: Random, who: Person | None = None) -> str:
-    """Another value of the same make: digits are drawn anew; letters stay, but for runs of x, which are names.
+    """Another value of the same make: digits are drawn anew; letters stay, but for X and for runs of x, which are names.
 
     >>> masked("ORD-0", Random(1))[:4]
     'ORD-'
     """
-    if who is not None and _NAME.search(example):
-        names = itertools.cycle(latin(who))
+    names = itertools.cycle(latin(who) if who is not None else ("x",))
+    if who is not None:
         example = _NAME.sub(lambda _run: next(names), example)
+    if who is not None and "X" in example:
+        example = "".join(_pick(rng, tuple(_LETTERS)) if char == "X" else char for char in example)
     if not any(char.isdigit() for char in example):
         return example
     return "".join(str(int(rng.random() * 9) + 1) if char.isdigit() else char for char in example)

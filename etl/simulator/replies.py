@@ -148,7 +148,9 @@ def write_reply(meaning: Meaning, record_id: Any, value: Any, rng: Random) -> st
             rng, _UPDATED, thing=named(meaning, record_id), Thing=_cap(named(meaning, record_id)), done=meaning.done
         )
     new = next((fact for fact in facts_in(value) if fact.name.endswith(("id", "number", "reference"))), None)
-    text = said(rng, _MADE, what=" ".join(meaning.words[1:]) or meaning.entity, done=meaning.done)
+    rest = [word for word in meaning.words if word != meaning.verb]
+    what = " ".join(rest) or meaning.entity
+    text = said(rng, _MADE_TO if rest and rest[0] in _SMALL else _MADE, what=what, done=meaning.done)
     return f"{text} The {new.name} is {new.value}." if new else text
 
 
@@ -159,6 +161,7 @@ _ACTED = (
     "I have {done} {thing}.",
 )
 _UPDATED = ("{Thing} has been {done} as you asked.", "Done, {thing} is {done}.", "I have {done} {thing} accordingly.")
+_MADE_TO = ("Done, {done} {what}.", "I have {done} this {what}.")
 _MADE = ("Done, the {what} has been {done}.", "That is taken care of: {what} {done}.", "I have {done} the {what}.")
 
 
@@ -167,7 +170,8 @@ def failure_reply(condition: str, meaning: Meaning, record_id: Any, rng: Random,
     thing = named(meaning, record_id)
     again = " I tried it more than once." if tries > 1 and rng.random() < 0.6 else ""
     what = f"{meaning.verb} {thing}" if meaning.id_name else doing(meaning)
-    text = said(rng, _FAILED[condition], what=what, thing=thing, Thing=_cap(thing))
+    bare = thing.removeprefix("the ")
+    text = said(rng, _FAILED[condition], what=what, thing=thing, Thing=_cap(thing), bare=bare)
     text += again
     if meaning.writes and condition != "already_done":
         text += " " + pick(rng, ("Nothing has been changed.", "Everything is as it was before.", "No change was made."))
@@ -187,7 +191,7 @@ _FAILED: dict[str, tuple[str, ...]] = {
     "permission_denied": ("I could not {what}: I do not have access.",
                           "I was unable to {what}, the system denies me access."),
     "not_found": ("I could not find {thing}.", "{Thing} was not found; I was unable to go on.",
-                  "There is no {thing} in the system, so I could not {what}."),
+                  "There is no {bare} in the system, so I could not {what}."),
     "already_done": ("There was nothing to do: {thing} is in that state already.",
                      "I could not {what} again, that had been done already."),
     "error": ("I could not {what}: the system reported an error.",
