@@ -106,6 +106,10 @@ def adapters() -> dict[str, Adapter]:
 
 def adapter_named(name: str) -> Adapter:
     """The adapter of that name; UsageError lists the known ones otherwise."""
+    if name == "mapped":
+        from etl.mapped import Mapped
+
+        return Mapped()
     known = adapters()
     if name not in known:
         raise UsageError(f"no format is called {name!r}; known formats: {', '.join(known)}")

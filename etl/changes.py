@@ -6,12 +6,16 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Iterable, Mapping, Sequence
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 from etl.adapter import adapters
 from etl.discover import FoundFile
+from etl.errors import UsageError
 from etl.lake import KnownFile
 from etl.report import FileResult
+
+if TYPE_CHECKING:
+    from etl.mapping import Mapping as Map
 
 
 class Change(NamedTuple):
@@ -38,15 +42,18 @@ def changes(
     source: str | None,
     format: str | None,
     reparse: bool,
+    mapping: Map | None = None,
 ) -> list[Change]:
     """How each file differs. `known` is source → uri → file; without a `source`, a file is looked for under its
     adapter's name.
 
     Files that failed or were skipped are looked at again, since an adapter may read them now. `reparse` reads
-    unchanged files again, as after a change of their adapter.
+    unchanged files again, as after a change of their adapter; those that an older version of the map read are read
+    again without it. UsageError where the map was changed and its version was not.
     """
+    version = None if mapping is None else mapping.adapter_version
     names = [source] if source is not None else [name for name in known if name in adapters()]
-    return [_change(file, known, names, source, format, reparse) for file in files]
+    return [_change(file, known, names, source, format, reparse, version) for file in files]
 
 
 def _change(
@@ -56,6 +63,7 @@ def _change(
     source: str | None,
     format: str | None,
     reparse: bool,
+    version: int | None,
 ) -> Change:
     for name in names:
         before = known.get(name, {}).get(file.uri)
@@ -64,11 +72,23 @@ def _change(
         if source is None and before.adapter != name:
             continue
         if before.state in ("done", "growing") and _same(file, before):
-            kind = "grown" if reparse else "unchanged"
+            kind = "grown" if reparse or _is_stale(before, version) else "unchanged"
         else:
             kind = "grown" if file.size > before.size else "new"
         return Change(file, kind, before, name)
     return Change(file, "new")
+
+
+def _is_stale(known: KnownFile, version: int | None) -> bool:
+    """Whether another map read the file; UsageError where it has the version of this one and says something else."""
+    if version is None or known.adapter_version is None or known.adapter_version == version:
+        return False
+    if known.adapter_version >> 20 == version >> 20:
+        raise UsageError(
+            f"the map says something else than when it last read {known.uri}, and is still version {version >> 20}: "
+            "raise `version` in it, so that what it read is read again"
+        )
+    return True
 
 
 def _same(file: FoundFile, known: KnownFile) -> bool:

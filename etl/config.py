@@ -10,7 +10,7 @@ workers = 4
 [[sources]]
 name = "support"
 paths = ["/var/log/support/*.jsonl.gz"]
-format = "openai_messages"         # optional: told by content where it is missing
+format = "openai_messages"         # optional: told by content where it is missing; or map = "map.toml"
 exclude = ["*/old/*"]
 """
 
@@ -23,7 +23,7 @@ from typing import Annotated, Any
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator, model_validator
 
-from etl.errors import UsageError
+from etl.errors import UsageError, first_fault
 from etl.redact import POLICIES
 
 
@@ -37,6 +37,8 @@ class SourceSettings(_Table):
     """How a source is read, where it or `[defaults]` says so."""
 
     format: str | None = None
+    map: str | None = None
+    """A file that says which column is what (`etl ingest --map`)."""
     redact: str | None = None
     workers: Annotated[int, Field(ge=1)] | None = None
     exclude: tuple[str, ...] | None = None
@@ -93,7 +95,7 @@ def load(path: Path) -> Config:
     except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
         raise UsageError(f"{path}: not valid TOML ({error})") from None
     except ValidationError as error:
-        raise UsageError(f"{path}: {_first_fault(error)}") from None
+        raise UsageError(f"{path}: {first_fault(error)}") from None
     folder = path.absolute().parent
     return config.model_copy(
         update={
@@ -108,17 +110,9 @@ def _complete(source: SourceConfig, defaults: SourceSettings, folder: Path) -> S
     missing: dict[str, Any] = {
         name: getattr(defaults, name) for name in SourceSettings.model_fields if getattr(source, name) is None
     }
-    return source.model_copy(update={**missing, "paths": tuple(_from(folder, path) for path in source.paths)})
+    whole = source.model_copy(update={**missing, "paths": tuple(_from(folder, path) for path in source.paths)})
+    return whole.model_copy(update={"map": None if whole.map is None else _from(folder, whole.map)})
 
 
 def _from(folder: Path, path: str) -> str:
     return path if "://" in path or path.startswith("~") else str(folder / path)
-
-
-def _first_fault(error: ValidationError) -> str:
-    faults = error.errors(include_url=False)
-    first = faults[0]
-    where = ".".join(str(part) for part in first["loc"])
-    message = "unknown key" if first["type"] == "extra_forbidden" else first["msg"].removeprefix("Value error, ")
-    more = f" (and {len(faults) - 1} more)" if len(faults) > 1 else ""
-    return f"{where}: {message}{more}" if where else f"{message}{more}"

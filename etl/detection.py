@@ -6,15 +6,19 @@ import stat
 from collections.abc import Iterator
 from itertools import islice
 from pathlib import Path
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 from etl.adapter import Adapter, Sample, adapter_named, adapters
 from etl.beside import lies_beside
 from etl.conversation import Record
 from etl.errors import DetectionError, SourceError
 from etl.framing import LIMITS, Limits, frame
+from etl.mapped import Mapped
 from etl.opening import blocks
 from etl.remote import path_of
+
+if TYPE_CHECKING:
+    from etl.mapping import Mapping
 
 SAMPLE_RECORDS = 24
 SAMPLE_BYTES = 2 << 20
@@ -91,8 +95,10 @@ class Detection(NamedTuple):
     why: str
 
 
-def detect(path: Path | str, format: str | None = None, member: str | None = None) -> Detection:
-    """Which adapter reads the file.
+def detect(
+    path: Path | str, format: str | None = None, member: str | None = None, mapping: Mapping | None = None
+) -> Detection:
+    """Which adapter reads the file; with a map, the one that reads by it, where the file holds records.
 
     Raises Skipped where the file is no conversation log, DetectionError where no adapter or more than one claims it,
     SourceError where it cannot be read.
@@ -102,7 +108,14 @@ def detect(path: Path | str, format: str | None = None, member: str | None = Non
         raise Skipped(f"{uri}: not a regular file")
     if format is not None:
         return Detection(adapter_named(format), {}, "given with --format")
-    return choose(sample(path_of(path), member, uri))
+    found = sample(path_of(path), member, uri)
+    return choose(found) if mapping is None else _mapped(found, mapping)
+
+
+def _mapped(sample: Sample, mapping: Mapping) -> Detection:
+    if not sample.objects():
+        _refuse(sample, {})
+    return Detection(Mapped(mapping), {}, "given with --map")
 
 
 def _is_special(path: Path) -> bool:

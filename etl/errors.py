@@ -11,6 +11,11 @@ EtlError
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from pydantic import ValidationError
+
 
 class EtlError(Exception):
     """Root of the tree. The message is one line: what, where, and what to do."""
@@ -38,3 +43,13 @@ class ConflictError(LakeError):
 
 class MissingExtraError(EtlError):
     """A package that only an extra installs is needed."""
+
+
+def first_fault(error: ValidationError) -> str:
+    """The first thing that is wrong with a settings file, in one line, with its key."""
+    faults = error.errors(include_url=False)
+    first = faults[0]
+    where = ".".join(str(part) for part in first["loc"])
+    message = "unknown key" if first["type"] == "extra_forbidden" else first["msg"].removeprefix("Value error, ")
+    more = f" (and {len(faults) - 1} more)" if len(faults) > 1 else ""
+    return f"{where}: {message}{more}" if where else f"{message}{more}"

@@ -75,6 +75,7 @@ def _read(
         source.paths,
         lake=lake,
         format=source.format,
+        map=source.map,
         source=source.name,
         workers=source.workers or 1,
         redact=source.redact or "secrets",

@@ -22,6 +22,7 @@ from etl.errors import UsageError
 from etl.footprint import settled
 from etl.framing import LIMITS, Limits
 from etl.lake import KnownFile, Lake
+from etl.mapping import load_map
 from etl.reading import UNDETECTED, micros_now
 from etl.replaying import read_rejects
 from etl.report import FileResult, Report
@@ -49,6 +50,7 @@ def ingest(
     *,
     lake: str | Path = "./lake",
     format: str | None = None,
+    map: str | Path | None = None,
     source: str | None = None,
     workers: int = 1,
     redact: str = "secrets",
@@ -62,15 +64,22 @@ def ingest(
 ) -> Report:
     """Read logs into a lake: files, folders and globs, their format told by content; reading again changes nothing.
 
-    `source` names the log stream (by default the adapter's name), `now` is the clock, `strict` lets an adapter's
+    `map` is a file that says which column is what, for logs that no adapter knows. `source` names the log stream (by
+    default the adapter's or the map's name), `now` is the clock, `strict` lets an adapter's
     exception through. Raises UsageError where the call is wrong and LakeError where the lake cannot be written; what
     is wrong with a file or a record is in the report and in the lake.
     """
+    mapping = None if map is None else load_map(map)
+    if mapping is not None:
+        if format is not None:
+            raise UsageError("--map says how to read, and so does --format: give one of them")
+        source = source or mapping.name
     files = discover([paths] if isinstance(paths, (str, Path)) else paths, exclude)
     settings = run_settings(lake, now, source, format, redact, limits, dry_run, strict)
+    settings = settings._replace(mapping=mapping)
     with running(settings) as (opened, report):
         known = _known(opened, source)
-        found = changes(files, known, source, format, reparse)
+        found = changes(files, known, source, "mapped" if mapping else format, reparse, mapping)
         kinds = {change.file.uri: change.kind for change in found}
         to_read = [change.file for change in found if change.kind != "unchanged"]
         read = read_all(to_read, settings, workers, _counting(progress, [file.size for file in to_read]))

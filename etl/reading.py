@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Iterable, Iterator
+from typing import TYPE_CHECKING
 
 from etl.adapter import Adapter, FileContext, adapter_named
 from etl.conversation import Conversation, Fragment, Outcome, Record, Unusable
@@ -22,6 +23,9 @@ from etl.opening import Digest, blocks
 from etl.remote import is_remote, path_of
 from etl.report import FileResult, Place
 from etl.staging import FLUSH_BYTES, EventBuffer, Rejects, RowBuffer, Settings, Staging
+
+if TYPE_CHECKING:
+    from etl.mapping import Mapping
 
 UNDETECTED = "unknown"
 """Source name of files that no adapter reads, where the user named none."""
@@ -51,14 +55,14 @@ class Reader:
         try:
             if file.size < 0:
                 raise Skipped(f"{file.uri}: not a regular file")
-            detection = detect(file.path, self.settings.format, file.member)
+            detection = detect(file.path, self.settings.format, file.member, self.settings.mapping)
         except Skipped as skipped:
             result.state, result.error = "skipped", str(skipped)
         except SourceError as error:
             result.state, result.error = "failed", str(error)
         else:
             adapter = detection.adapter
-            result.adapter, result.adapter_version = adapter.name, adapter.version
+            result.adapter, result.adapter_version = adapter.name, version_of(adapter, self.settings.mapping)
             result.source = self.settings.source or adapter.name
             framed = adapter.records(blocks(file.path, file.member, digest), self.settings.limits)
             _Parsing(self, adapter, file, result).run(framed)
@@ -73,6 +77,11 @@ class Reader:
         _Parsing(self, adapter_named(result.adapter), file, result).run(framed)
 
 
+def version_of(adapter: Adapter, mapping: Mapping | None) -> int:
+    """The version of an adapter, or of the map that it reads by."""
+    return adapter.version if mapping is None else mapping.adapter_version
+
+
 class _Parsing:
     """One file going through its adapter, record by record accounted for."""
 
@@ -81,7 +90,8 @@ class _Parsing:
         self._adapter = adapter
         self._file = file
         self._result = result
-        self._stream = Stream(result.source, adapter.name, adapter.version, file.uri)
+        version = adapter.version if result.adapter_version is None else result.adapter_version
+        self._stream = Stream(result.source, adapter.name, version, file.uri)
         self._memory = FileMemory()
         self._events = EventBatch(
             source=result.source, adapter=adapter.name, uri=file.uri, batch_id=reader.settings.batch_id

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import pyarrow as pa
 
@@ -17,6 +17,9 @@ from etl.redact import Redactor
 from etl.report import FileResult, Place
 from etl.row import Row
 from etl.schema import arrow_schema
+
+if TYPE_CHECKING:
+    from etl.mapping import Mapping
 
 FLUSH_BYTES = 4 << 20
 """Source bytes gathered in memory before their rows are redacted and written."""
@@ -37,6 +40,8 @@ class Settings(NamedTuple):
     dry_run: bool = False
     strict: bool = False
     """Let an adapter's exception through instead of turning its record into a reject (tests)."""
+    mapping: Mapping | None = None
+    """Which column is what, where the user says so."""
 
 
 class Staging:

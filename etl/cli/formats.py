@@ -10,8 +10,19 @@ from etl.cli.options import json_option
 
 @click.command()
 @json_option
-def formats(as_json: bool) -> int:
+@click.option("--map-example", is_flag=True, help="Print a map for logs of your own (`etl ingest --map`), to fill in.")
+def formats(as_json: bool, map_example: bool) -> int:
     """List the formats that can be read, and the rules by which each leaves records out."""
+    if map_example:
+        from etl.mapping import EXAMPLE
+
+        if as_json:
+            from etl.cli.values import print_json
+
+            print_json({"map_example": EXAMPLE})
+        else:
+            click.echo(EXAMPLE, nl=False)
+        return DONE
     from etl.adapter import adapters
     from etl.cli.tables import console
     from etl.cli.values import print_json

@@ -33,6 +33,13 @@ _NOTHING_NAMED = "name what to read: PATH..., --agent-homes or --config etl.toml
 @json_option
 @format_option
 @click.option(
+    "--map",
+    "map_path",
+    metavar="FILE",
+    type=click.Path(dir_okay=False, path_type=Path),
+    help="Which column is what, for logs of your own (`etl formats --map-example` prints one).",
+)
+@click.option(
     "--source", metavar="NAME", help="Name of the log stream, a partition of the lake.  [default: the format's name]"
 )
 @click.option("--workers", type=click.IntRange(min=1), default=1, show_default=True, help="Processes that read files.")
@@ -59,6 +66,7 @@ def ingest(
     lake: str,
     as_json: bool,
     format_name: str | None,
+    map_path: Path | None,
     source: str | None,
     workers: int,
     redact: str,
@@ -97,6 +105,7 @@ def ingest(
             [*paths, *(home.path for home in homes)],
             lake=lake,
             format=format_name,
+            map=map_path,
             source=source,
             workers=workers,
             redact=redact,

@@ -16,8 +16,8 @@ GROUPS = {
         "schema", "shipped", "times",
     },
     "reading": {
-        "adapter", "adapters", "calls", "coerce", "columns", "detection", "discover", "framing", "normalise", "opening",
-        "tools", "transcript", "zipped",
+        "adapter", "adapters", "calls", "coerce", "columns", "detection", "discover", "framing", "mapped", "mapping",
+        "normalise", "opening", "tools", "transcript", "zipped",
     },
     "storing": {"card", "lake", "redact"},
     "asking": {"frames", "query", "show"},
