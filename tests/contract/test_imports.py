@@ -16,8 +16,8 @@ GROUPS = {
         "schema", "shipped", "times",
     },
     "reading": {
-        "adapter", "adapters", "calls", "coerce", "columns", "detection", "discover", "framing", "mapped", "mapping",
-        "normalise", "opening", "tools", "transcript", "zipped",
+        "adapter", "adapters", "beside", "calls", "coerce", "columns", "detection", "discover", "framing", "journal",
+        "mapped", "mapping", "normalise", "opening", "tools", "transcript", "zipped",
     },
     "storing": {"card", "lake", "redact"},
     "asking": {"frames", "query", "show"},
