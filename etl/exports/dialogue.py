@@ -313,6 +313,6 @@ def _templated(turns: list[Turn], repairs: set[str]) -> list[Turn]:
 
 
 def _ask(turns: list[Turn]) -> int:
-    """Turns before the agent's first own one that answers somebody (a greeting answers nobody); all, where none does."""
+    """Turns before the agent's first own one that answers somebody (a greeting does not); all, where none does."""
     asked = next((index for index, turn in enumerate(turns) if turn.role == "user"), len(turns))
     return next((index for index, turn in enumerate(turns) if turn.trained and index > asked), len(turns))

@@ -7,6 +7,7 @@ from pathlib import Path
 
 from etl.cli import cli
 from etl.derive import documented
+from etl.exports.target import targets
 from etl.schema import Rollout
 from tests.docs.markdown import with_part
 
@@ -30,9 +31,15 @@ def commands() -> str:
     return f"```text\n$ etl --help\n{cli.get_help(context)}\n```\n"
 
 
+def export_targets() -> str:
+    """A line for each target of `etl export`."""
+    rows = [f"| {', '.join(f'`{n}`' for n in (t.name, *t.aliases))} | {t.about} |" for t in targets().values()]
+    return "\n".join(["| target | for whom, and what a record is |", "|---|---|", *rows]) + "\n"
+
+
 def generated(text: str) -> str:
     """The README with all its generated parts as they must be."""
-    for name, part in (("columns", columns()), ("help", commands())):
+    for name, part in (("columns", columns()), ("targets", export_targets()), ("help", commands())):
         text = with_part(text, name, part)
     return text
 
