@@ -28,9 +28,7 @@ class ApiCalls(Adapter):
 
     name = "api_calls"
     version = 2
-    about = (
-        "calls of model APIs: {request, response} pairs of OpenAI, Anthropic, Gemini, Bedrock, Ollama; HAR; recordings"
-    )
+    about = "calls of model APIs: {request, response} pairs, HAR, recordings; Helicone, Portkey, Cloudflare, Vertex AI"
     spans_files = True
     splits = True
     ignores: ClassVar[dict[str, str]] = {

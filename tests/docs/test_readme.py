@@ -43,6 +43,7 @@ def newcomer(tmp_path_factory):
     home = tmp_path_factory.mktemp("newcomer")
     shutil.copytree(REPO / "sample_logs" / "openai_messages", home / "my-logs")
     shutil.copytree(REPO / "sample_logs" / "otlp", home / "traces")
+    shutil.copytree(REPO / "sample_logs" / "litellm", home / "calls")
     (home / "etl.toml").write_text(next(b.text for b in blocks(TEXT, "toml") if "[[sources]]" in b.text))
     (home / "tools.json").write_text(next(b.text for b in blocks(TEXT, "json") if "cancel_order" in b.text))
     with pytest.MonkeyPatch.context() as patch:
