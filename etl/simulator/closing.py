@@ -24,6 +24,8 @@ class Closing:
 
     def run(self) -> None:
         """More turns, until the conversation is as long as it is meant to be."""
+        if self._play.user_turns >= self._attempt.turns:
+            return
         rng = self._rng
         failed = [
             o for o in self._outcomes if o.result is not None and o.result.said.condition in RETRIABLE and not o.claimed

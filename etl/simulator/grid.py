@@ -179,6 +179,7 @@ class Grid:
             "rule": (NONE, *rules), "length": LENGTHS,
         }  # fmt: skip
         self.limits = limits(meanings, rules)
+        self._limits_of = {name: [limit for limit in self.limits if name in limit.keys] for name in DIMENSIONS}
         self.strength = strength
         self._seed = seed
         self._orders: dict[int, tuple[int, tuple[str, ...]]] = {}
@@ -261,11 +262,11 @@ class Grid:
         del part[name]
 
     def _fits(self, part: Mapping[str, str], latest: str) -> bool:
-        return all(
-            limit.holds(part)
-            for limit in self.limits
-            if latest in limit.keys and all(key in part for key in limit.keys)
-        )
+        """Whether nothing speaks against the values so far, the latest one in particular."""
+        for limit in self._limits_of[latest]:
+            if all(key in part for key in limit.keys) and not limit.holds(part):
+                return False
+        return True
 
     def _array(self) -> list[Cell]:
         constraints: list[Any] = [

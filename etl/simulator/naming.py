@@ -117,7 +117,7 @@ _NAME = re.compile("x{2,}")
 
 
 def masked(example: str, rng: Random, who: Person | None = None) -> str:
-    """Another value of the same make: digits are drawn anew; letters stay, but for X and for runs of x, which are names.
+    """Another value of the same make: digits are drawn anew; letters stay, but for X, and runs of x, which are names.
 
     >>> masked("ORD-0", Random(1))[:4]
     'ORD-'

@@ -20,6 +20,7 @@ from typing import NamedTuple
 from tests.bench import exploring
 from tests.bench.calls import api_calls
 from tests.bench.corpus import openai_conversations, sessions, spans, write, write_sessions, write_spans
+from tests.bench.simulation import section
 
 HERE = Path(__file__).parent
 REPO = HERE.parent.parent
