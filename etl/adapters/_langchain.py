@@ -132,7 +132,7 @@ def chat_form(value: Any, depth: int = MAX_DEPTH, listed: bool = False) -> Any:
     if depth <= 0:
         return value
     if isinstance(value, list):
-        return [_pair(item) if listed and _is_pair(item) else chat_form(item, depth - 1, listed) for item in value]
+        return [_pair(item) if listed and is_pair(item) else chat_form(item, depth - 1, listed) for item in value]
     if not isinstance(value, dict):
         return value
     role, fields = message_of(value)
@@ -172,7 +172,8 @@ def _block(block: Any) -> Any:
     return {**block, "text": text["value"], **more}
 
 
-def _is_pair(item: Any) -> bool:
+def is_pair(item: Any) -> bool:
+    """Whether an item of a list of messages is a pair of role and text."""
     return (
         isinstance(item, list)
         and len(item) == 2

@@ -88,7 +88,7 @@ def what(item: Any) -> str | None:
         return "score"
     if isinstance(item.get("trace"), dict) and isinstance(item.get("observations"), list):
         return "holder"
-    if {"id", "timestamp"} <= fields and len(fields & _TRACE_MARKS) >= 2:
+    if _is_trace(fields):
         return "trace"
     for key in ("data", "batch", "observations", "traces", "scores"):
         held = item.get(key)
@@ -104,6 +104,16 @@ def _is_reading(value: Any) -> bool:
     if not isinstance(value, dict) or not value or not value.keys() <= {"input", "output"}:
         return False
     return all(isinstance(side, dict) and isinstance(side.get("success"), bool) for side in value.values())
+
+
+def _is_trace(fields: Any) -> bool:
+    """An id, a time, and what only traces have: enough of it that no chat log with a user and a session is one."""
+    if not {"id", "timestamp"} <= fields or "messages" in fields or not fields & _TRACE_MARKS:
+        return False
+    own = {"project_id", "environment"} <= fields or bool(
+        fields & {"bookmarked", "public", "html_path", "observations"}
+    )
+    return own or (bool(fields & {"input", "output"}) and len(fields & _TRACE_MARKS) >= 3)
 
 
 def _is_score(fields: Any) -> bool:
@@ -261,7 +271,7 @@ def _say_words(attributes: dict[str, Any], fields: dict[str, Any], metadata: dic
     for name in [name for name, value in attributes.items() if isinstance(value, str) and value in (given, said)]:
         if len(attributes[name]) > 1:
             del attributes[name]
-    put(attributes, input=given, output=said)
+    put(attributes, input=given, output=said, tool_calls=opened_all(fields.pop("tool_calls", None)))
     if fields["type"] == "TOOL":
         attributes.setdefault("gen_ai.tool.name", _text(fields.get("name")) or "tool")
     offered = _offered(fields.get("tool_definitions")) or _offered(metadata.pop("tools", None))

@@ -145,7 +145,9 @@ class Remains:
             return True
         entry = self._entries.get((id(row), place[1]))
         if entry is not None:
-            put(entry, start=form.get("start"), end=form.get("end"), **left)
+            held = entry.get("attributes", {})
+            more = {key: item for key, item in left.items() if key not in held}
+            put(entry, start=form.get("start"), end=form.get("end"), **more)
             return True
         put(left, type=words.get("langfuse.observation.type", words.get("langsmith.span.kind")))
         put(left, scope=unsaid(form.get("scope"), said))
@@ -180,6 +182,9 @@ class Remains:
         for key in ("ls_model_name", "model"):
             named = metadata.get(key) if isinstance(metadata, dict) else None
             row.model = row.model or (named if isinstance(named, str) else None)
+        example = rest.get("reference_example_id") if isinstance(rest, dict) else None
+        if isinstance(example, str) and "parent" not in form:
+            row.task = ("langsmith", example)
         name = form.get("name")
         attributes = form.get("attributes")
         root = "parent" not in form and kind_of(attributes if isinstance(attributes, dict) else {}) != "model"

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
+import msgspec
+
 from etl.adapters._langchain import chat_form, opened_all
 from etl.conversation import Conversation
 
@@ -32,11 +34,13 @@ class Said:
             self._add(message.finish_reason)
         self._add([row.tools, row.model, row.agent, row.error, row.provider, row.finish_reason])
         self._all = "\n".join(sorted(text for text in self._texts if len(text) >= LONG))
+        self.clear: set[bytes] = set()
+        """JSON of messages of which the row says everything."""
 
     def beside(self, row: Conversation) -> Said:
         """These texts, and what is kept beside the messages of the row."""
         made = Said.__new__(Said)
-        made._texts, made._all = set(self._texts), self._all
+        made._texts, made._all, made.clear = set(self._texts), self._all, set()
         for message in row.messages:
             made._add(message.extra)
         return made
@@ -97,9 +101,22 @@ def unsaid(value: Any, said: Said, least: int = 0, depth: int = MAX_DEPTH) -> An
         spoken = "role" in value or ("content" in value and "type" in value)
         return left if any(not _is_number(item) for item in left.values()) or (left and not spoken) else None
     if isinstance(value, list) and depth > 0:
-        found = [item for item in (unsaid(item, said, least, depth - 1) for item in value) if item is not None]
+        found = [item for item in (_item_unsaid(item, said, least, depth - 1) for item in value) if item is not None]
         return found if any(not _is_number(item) for item in found) or (len(found) == len(value) and found) else None
     return value
+
+
+def _item_unsaid(item: Any, said: Said, least: int, depth: int) -> Any:
+    """The same for an item of a list: histories repeat their messages."""
+    if not isinstance(item, dict) or least or "role" not in item:
+        return unsaid(item, said, least, depth)
+    name = msgspec.json.encode(item)
+    if name in said.clear:
+        return None
+    left = unsaid(item, said, least, depth)
+    if left is None:
+        said.clear.add(name)
+    return left
 
 
 def _is_number(value: Any) -> bool:

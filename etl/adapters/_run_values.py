@@ -14,9 +14,9 @@ from typing import Any
 import msgspec
 
 from etl.adapters._blocks import plain
-from etl.adapters._langchain import chat_form, opened_all, printed_message
+from etl.adapters._langchain import chat_form, is_pair, opened_all, printed_message
 from etl.adapters._otlp_exchange import request, response
-from etl.adapters._otlp_messages import messages
+from etl.adapters._otlp_messages import is_item, joined, messages
 from etl.adapters._otlp_threads import atoms
 from etl.adapters._otlp_turn import Turn, one_answer
 from etl.adapters._usage import tokens
@@ -37,6 +37,8 @@ _BLOCKS = frozenset(
     | {"document", "input_image", "file", "input_file", "audio", "input_audio", "server_tool_use", "reasoning"}
 )
 _ASKED = ("messages", "input", "contents", "prompt", "prompts", "chat_history", "query", "question", "new_message")
+_AROUND = ("system", "instructions", "system_instruction", "systemInstruction", "system_prompt", "config", "tools")
+"""What a request says beside its messages."""
 _INSIDE = ("args", "kwargs", "inputs", "request", "body", "data")
 """Keys under which a decorator keeps the arguments that it saw."""
 _LINE = re.compile(r"^(system|developer|user|assistant|human|ai): ", re.MULTILINE | re.IGNORECASE)
@@ -51,74 +53,80 @@ class Asked(msgspec.Struct):
     tools: Any = None
 
 
-def asked(value: Any) -> Asked:
+def asked(value: Any, known: dict[bytes, list[Message]] | None = None) -> Asked:
     """The history (and the tools that were offered) that an input holds.
+
+    `known`: messages that were read before, by their JSON: every history repeats the one before it. They are shared:
+    copy one before changing it.
 
     >>> [(m.role, m.content) for m in asked('{"messages": [["human", "Hi"]]}').history]
     [('user', 'Hi')]
     >>> asked({"input": "ping"}).history[0].content, asked('{"topic": "bears"}').history[0].content
     ('ping', 'bears')
     """
-    value = chat_form(opened_all(value), listed=True)
+    value = opened_all(value)
+    known = {} if known is None else known
     if value in (None, "", [], {}):
         return Asked()
     if isinstance(value, str):
         return Asked(_transcript(value))
     if isinstance(value, list):
-        return _listed(value)
-    if not isinstance(value, dict):
-        return Asked([Message("user", plain(value))])
-    return _given(value)
+        return _listed(value, known)
+    return _given(value, known) if isinstance(value, dict) else Asked([Message("user", plain(value))])
 
 
-def _given(value: dict[str, Any]) -> Asked:
+def _given(value: dict[str, Any], known: dict[bytes, list[Message]]) -> Asked:
     """An object: one message, a request, or anything with the words of a person in it."""
     tools = next((value[key] for key in _TOOLS if value.get(key)), None)
-    if _is_message(value):
-        return Asked(finished(messages(value)), tools)
-    if "prompts" in value and "messages" not in value:
-        value = {**value, "messages": value["prompts"]}
     if isinstance(value.get("new_message"), dict):
         value = {**value, "messages": [value["new_message"]]}
-    value, more = _apart(value)
+    listed = value.get("messages", value.get("prompts"))
+    if isinstance(listed, list) and listed:
+        told = _listed(listed, known)
+        beside = {key: value[key] for key in _AROUND if value.get(key)}
+        around = request({**beside, "messages": []}) if beside else None
+        leading = [message for message in around.history if message.role != "user"] if around is not None else []
+        return Asked([*leading, *told.history], tools or (around.tools if around is not None else None) or told.tools)
+    value = chat_form(value)
+    if _is_message(value):
+        return Asked(finished(messages(value)), tools)
     if any(value.get(key) for key in _ASKED):
         before = _chat_history(value)
         made = request({key: item for key, item in value.items() if not before or key != "chat_history"})
-        return Asked(finished([*before, *made.history]), tools or made.tools or more)
+        return Asked(finished([*before, *made.history]), tools or made.tools)
     for key in _INSIDE:
         if isinstance(value.get(key), (dict, list)) and value[key]:
-            inner = asked(value[key])
+            inner = asked(value[key], known)
             if inner.history:
                 return Asked(inner.history, tools or inner.tools)
     only = _only_text(value)
     return Asked([Message("user", only if only is not None else plain(value))], tools)
 
 
-def _apart(value: dict[str, Any]) -> tuple[dict[str, Any], Any]:
-    """A request whose list of messages has tool definitions among them, and these apart."""
-    listed = value.get("messages")
-    if not isinstance(listed, list):
-        return value, None
-    inner = listed[0] if len(listed) == 1 and isinstance(listed[0], list) else listed
-    said, tools = _without_tools(inner)
-    return {**value, "messages": said}, tools
-
-
 def _chat_history(value: dict[str, Any]) -> list[Message]:
     """Earlier turns that stand beside the new question."""
     before = value.get("chat_history", value.get("history"))
     question = any(isinstance(value.get(key), str) and value[key] for key in ("input", "question", "query"))
-    return messages(before) if isinstance(before, list) and question and not value.get("messages") else []
+    return messages(before) if isinstance(before, list) and question else []
 
 
-def _listed(value: list[Any]) -> Asked:
+def _listed(value: list[Any], known: dict[bytes, list[Message]]) -> Asked:
     """A list: messages, the blocks of one message, or texts."""
-    if len(value) == 1 and isinstance(value[0], list):
+    if len(value) == 1 and isinstance(value[0], list) and not is_pair(value[0]):
         value = value[0]
     said, tools = _without_tools(value)
     if said and all(_is_block(item) for item in said):
         said = [{"role": "user", "content": said}]
-    return Asked(finished(messages(said)) if said else [], tools)
+    found: list[Message] = []
+    for item in said:
+        name = msgspec.json.encode(item)
+        if name not in known:
+            known[name] = finished(messages(chat_form([item], listed=True)))
+        made = known[name]
+        if found and made and is_item(item) and found[-1].role == made[0].role == "assistant":
+            found[-1], made = joined(found[-1], made[0]), made[1:]
+        found += made
+    return Asked(found, tools)
 
 
 def _without_tools(listed: list[Any]) -> tuple[list[Any], Any]:
@@ -147,7 +155,8 @@ def _is_message(value: Any) -> bool:
 
 
 def _is_block(value: Any) -> bool:
-    return isinstance(value, dict) and "role" not in value and value.get("type") in _BLOCKS
+    kind = value.get("type") if isinstance(value, dict) and "role" not in value else None
+    return isinstance(kind, str) and kind in _BLOCKS
 
 
 def _only_text(value: dict[str, Any]) -> str | None:

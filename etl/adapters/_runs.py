@@ -10,12 +10,14 @@
 
 from __future__ import annotations
 
+import functools
 import re
 from collections.abc import Iterator, Sequence
 from typing import Any
 
 from etl.adapters._langchain import opened_all
 from etl.adapters._otlp_dialects import turn_of
+from etl.adapters._otlp_messages import tool_call
 from etl.adapters._otlp_rows import conversations
 from etl.adapters._otlp_semconv import instructions
 from etl.adapters._otlp_span import Span, kind_of
@@ -41,7 +43,7 @@ def rows_of(family: Sequence[StoredEvent]) -> Iterator[Conversation | Ignored]:
         traces.setdefault(event.link or event.key, Runs()).add(event)
     for runs in traces.values():
         runs.prepare()
-    rows, used = conversations(family, read_run, strung)
+    rows, used = conversations(family, functools.partial(read_run, {}), strung)
     remains = Remains(family, rows)
     used |= remains.tell()
     remains.close()
@@ -202,14 +204,13 @@ def _is_agent(form: dict[str, Any]) -> bool:
     return Span("", "", "", kind="agent", attributes=_attributes(form)).is_agent()
 
 
-def read_run(span: Span, memory: Memory) -> Turn:
+def read_run(known: dict[bytes, list[Message]], span: Span, memory: Memory) -> Turn:
     """What a run says: its own input and output, or its OpenTelemetry attributes, whichever says more."""
     logged = turn_of(span, memory)
     given, said = opened_all(span.attributes.get("input")), opened_all(span.attributes.get("output"))
     if given is None and said is None:
         return logged
-    question = asked(given)
-    own = turn(question, answered(said))
+    own = turn(asked(given, known), answered(said))
     own.dialect, own.used = "run", {"input", "output"}
     split = len(own.answers) == 1 < len(logged.answers)  # several messages of one answer, told as choices
     best, other = (own, logged) if split or _weight(own) > _weight(logged) else (logged, own)
@@ -224,11 +225,21 @@ def read_run(span: Span, memory: Memory) -> Turn:
         leading = instructions(reader) or ([Message("system", told)] if isinstance(told, str) and told else [])
         best.inputs = [*leading, *best.inputs]
     best.tools = best.tools or answer.get("tools")
-    best.used = best.used | other.used | reader.used
+    best.used = best.used | other.used | reader.used | {"tool_calls"}
+    _call(best, span.attributes.get("tool_calls"))
     best.cut = best.cut or "preview" in span.attributes
     name = answer.get("id")
     best.response_id = best.response_id or (name if isinstance(name, str) else None)
     return best
+
+
+def _call(said: Turn, listed: Any) -> None:
+    """Calls that stand beside an answer, where the answer itself has none."""
+    if len(said.answers) == 1 and isinstance(listed, list):
+        spoken = [message for message in said.answers[0] if message.role == "assistant"]
+        calls = [made for item in listed if (made := tool_call(opened_all(item))) is not None]
+        if spoken and calls and not any(message.calls for message in spoken):
+            spoken[-1].calls = calls
 
 
 def _weight(said: Turn) -> tuple[int, int, int]:
