@@ -129,10 +129,12 @@ def main() -> None:
     with tempfile.TemporaryDirectory(prefix="etl-bench-") as scratch:
         text = table(HEADINGS, measure(given.megabytes, given.rounds, Path(scratch)))
         asked = exploring.measure(given.rows, Path(scratch), rounds=given.rounds)
+        simulated = section(Path(scratch))
     text += (
         f"\n\n## Questions over a lake of {given.rows:,} rows\n\nWall time, the best of {given.rounds} tries in turns "
         f"with a native DuckDB table of the same rows; both warm.\n\n{table(exploring.HEADINGS, asked)}"
     )
+    text += "\n" + simulated.rstrip()
     print(text)
     if not given.no_keep:
         today = dt.datetime.now(dt.UTC).date().isoformat()

@@ -70,7 +70,8 @@ def section(folder: Path) -> str:
 
 def near_share(asks: list[str]) -> float:
     """The share of asks that are near-duplicates of an earlier one."""
-    index, hashes, near = rensa.RMinHashLSH(NEAR, 128, 16), [], 0
+    index, near = rensa.RMinHashLSH(NEAR, 128, 16), 0
+    hashes: list[rensa.RMinHash] = []
     for number, ask in enumerate(asks):
         made = minhash(ask)
         near += any(made.jaccard(hashes[other]) >= NEAR for other in index.query(made))

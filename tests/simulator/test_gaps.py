@@ -2,6 +2,7 @@
 
 import json
 from collections import defaultdict
+from typing import Any
 
 import pytest
 
@@ -14,7 +15,7 @@ from etl.simulator.gaps import pairs_of
 
 def attempt(task, *calls, trial=0):
     """A logged attempt; a call is (tool, arguments, what came back)."""
-    turns = [
+    turns: list[dict[str, Any]] = [
         {"role": "system", "content": "Help with orders. Never share internal notes."},
         {"role": "user", "content": f"Task {task}"},
     ]
