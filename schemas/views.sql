@@ -90,13 +90,10 @@ SELECT
     s.call_id, s.tool, s.actor, s.arguments, s.message_index, s.result_index, s.status, s.condition, s.error, s.raw_arguments,
     s.at, s.duration_ms, messages[s.result_index + 1].content AS result, messages
 FROM (
-    SELECT rollout_id, task_id, source, day, origin, model, messages, step_index, steps[step_index + 1] AS s
-    FROM (
-        SELECT
-            rollout_id, task_id, source, day, origin, model, messages, steps,
-            unnest(range(len(steps)))::INTEGER AS step_index
-        FROM rollouts_stored
-    )
+    SELECT
+        rollout_id, task_id, source, day, origin, model, messages,
+        unnest(steps) AS s, unnest(range(len(steps)))::INTEGER AS step_index
+    FROM rollouts_stored
 );
 CREATE OR REPLACE TEMP VIEW steps AS SELECT * EXCLUDE (messages) FROM etl_steps;
 
