@@ -116,7 +116,12 @@ def error_text(value: Any) -> str | None:
     if value.get("error") is not None:
         return error_text(value["error"])
     said = next(
-        (found for key in ("message", "Message", "detail", "error_message") if (found := text(value.get(key)))), None
+        (
+            found
+            for key in ("message", "Message", "detail", "error_message", "errorMessage")
+            if (found := text(value.get(key)))
+        ),
+        None,
     )
     kind = next((found for key in ("type", "code", "status", "__type") if (found := text(value.get(key)))), None)
     if said is None:

@@ -7,6 +7,7 @@ Azure (stored completions), OpenPipe; and log stores that keep the record under 
 
 from __future__ import annotations
 
+import re
 from typing import Any
 
 from etl.adapters._api_form import Body, arr, count, obj, text, without
@@ -16,12 +17,12 @@ from etl.conversation import Tokens
 REQUESTS = (
     "request", "request_body", "requestBody", "RequestBody", "full_request", "req", "body", "request_payload",
     "requestPayload", "request_json", "request_data", "raw_request", "llm_request", "model_request", "api_request",
-    "upstream_request", "upstream_request_body", "req_body",
+    "upstream_request", "upstream_request_body", "req_body", "modelInput",
 )  # fmt: skip
 RESPONSES = (
     "response", "response_body", "responseBody", "ResponseBody", "full_response", "res", "response_payload",
     "responsePayload", "response_json", "response_data", "raw_response", "llm_response", "model_response",
-    "api_response", "upstream_response", "upstream_response_body", "res_body", "resp", "resp_body",
+    "api_response", "upstream_response", "upstream_response_body", "res_body", "resp", "resp_body", "modelOutput",
 )  # fmt: skip
 URLS = (
     "uri", "url", "endpoint", "request_url", "target_url", "request_path", "path", "Endpoint", "route",
@@ -36,6 +37,7 @@ STARTS = (
 )  # fmt: skip
 ENDS = (
     "ended_at", "end_time", "endTime", "completed_at", "response_created_at", "finished_at", "ts_end_ms",
+    "processed_time",
 )  # fmt: skip
 MODELS = ("model", "model_name", "Model", "ai_model", "response_model", "request_model")
 PROVIDERS = ("provider", "Provider", "provider_name", "ai_org")
@@ -56,6 +58,7 @@ _SESSIONS = (
 )
 _WRAPPERS = ("attributes", "payload", "data", "_source", "jsonPayload", "log", "event", "message", "record", "detail")
 _PAGES = ("result", "results", "data", "items", "logs", "records", "rows", "hits")
+_NUMBER = re.compile(r"[0-9]{1,15}(\.[0-9]{1,15})?$")
 _STORED = frozenset({"chat.completion", "text_completion", "response"})
 _INPUTS = (
     "prompt_tokens", "tokens_in", "TokensIn", "req_units", "native_tokens_prompt", "tokens_prompt", "input_tokens",
@@ -192,16 +195,23 @@ def counts(rest: Body) -> Tokens | None:
     """Counts beside the bodies, for where the response has none; reads and writes of a cache are told apart."""
 
     def one(keys: tuple[str, ...]) -> int | None:
-        return next((found for key in keys if (found := count(rest.get(key))) is not None), None)
+        return next((found for key in keys if (found := count(number(rest.get(key)))) is not None), None)
 
-    cost = next((rest[key] for key in COSTS if type(rest.get(key)) in (int, float)), None)
-    if cost is None and "cost_currency" not in rest and type(rest.get("cost")) in (int, float):
-        cost = rest["cost"]  # Portkey gives cents, and a currency beside
+    cost = next((paid for key in COSTS if (paid := number(rest.get(key))) is not None), None)
+    if cost is None and "cost_currency" not in rest:
+        cost = number(rest.get("cost"))  # Portkey gives cents, and a currency beside
     found = Tokens(
         one(_INPUTS), one(_OUTPUTS), one(("prompt_cache_read_tokens",)), one(("prompt_cache_write_tokens",)),
         one(("reasoning_tokens", "native_tokens_reasoning")), cost,
     )  # fmt: skip
     return found if found != Tokens() else None
+
+
+def number(value: Any) -> int | float | None:
+    """A number, or one as a cell of a table has it: as text."""
+    if type(value) is str and _NUMBER.match(value):
+        return float(value) if "." in value else int(value)
+    return value if type(value) in (int, float) else None
 
 
 def scope(rest: Body) -> str | None:

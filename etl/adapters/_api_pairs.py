@@ -24,6 +24,7 @@ from etl.adapters._api_gateways import (
     first,
     is_hidden,
     is_stored,
+    number,
     pages,
     scope,
     stored,
@@ -246,7 +247,7 @@ def _pair(records: tuple[Record, ...], value: Body) -> Exchange:
     url = take(("scope",), str) if "path" in value else None
     url = (url or "") + (take(URLS, str) or "")
     made = Exchange(records, request, response, url=url or None)
-    status = take(STATUS, int)
+    status = next((rest.pop(key) for key in STATUS if type(number(rest.get(key))) is int), None)
     if _is_http(request):
         inner = http_exchange((), {"request": request})
         made.request, made.url = inner.request, made.url or inner.url
@@ -261,6 +262,7 @@ def _pair(records: tuple[Record, ...], value: Body) -> Exchange:
     for key in ("rawHeaders", "reqheaders", "headers", "request_headers", "response_headers"):
         if key in rest:
             rest[key] = headers(rest[key])
+    status = number(status)
     made.status = status if type(status) is int else None
     made.at = take(STARTS, str, int, float)
     if made.at is None:

@@ -29,6 +29,8 @@ URL = CALL["url"]
         {"data": {"input": {"messages": [ASK]}, "output": {"completion": THERE["content"]}, "model": "demo"}},
         {"object": "list", "data": [{**RESPONSE, "object": "chat.completion", "messages": {"data": [ASK]}}]},
         {"result": [{"path": "chat/completions", "request": json.dumps(REQUEST), "response": json.dumps(RESPONSE)}]},
+        {"recordId": "CALL1", "modelInput": REQUEST, "modelOutput": RESPONSE},
+        {"status": "", "processed_time": "2026-04-24T01:00:00Z", "request": REQUEST, "response": RESPONSE},
         {"request_payload": [json.dumps(REQUEST)], "response_payload": [json.dumps(RESPONSE)], "api_method": "chat"},
     ],
     ids=lambda record: "-".join(record),
@@ -61,6 +63,17 @@ def test_what_a_gateway_counted_and_whose_call_it_was() -> None:
     assert (usage["input_tokens"], usage["output_tokens"], usage["cost_usd"]) == (7, 2, 0.5)
     other = {**record, "properties": {"Helicone-Session-Id": "s-2"}}
     assert len({event.key for event in events([record, other])}) == 2
+
+
+def test_a_call_as_a_row_of_a_table_of_text() -> None:
+    record = {
+        "request_path": "/v1/chat/completions", "response_status": "429", "request_created_at": "2026-04-24T01:00:00Z",
+        "request_body": json.dumps(REQUEST), "response_body": json.dumps({"error": {"message": "Slow down"}}),
+        "prompt_tokens": "7", "costUSD": "0.25",
+    }  # fmt: skip
+    (row,) = rows(events([record]))
+    assert (row["status"], row["error"], row["prompt"]) == ("error", "Slow down", "Where is the key?")
+    assert (row["usage"]["input_tokens"], row["usage"]["cost_usd"]) == (7, 0.25)
 
 
 def test_bodies_that_are_not_there_are_told() -> None:
