@@ -19,7 +19,7 @@ from __future__ import annotations
 import tomllib
 from collections import Counter
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated, Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator, model_validator
 
@@ -41,6 +41,8 @@ class SourceSettings(_Table):
     """A file that says which column is what (`etl ingest --map`)."""
     redact: str | None = None
     workers: Annotated[int, Field(ge=1)] | None = None
+    engine: Literal["local", "ray"] | None = None
+    ray_address: str | None = None
     exclude: tuple[str, ...] | None = None
     max_record_mb: Annotated[int, Field(ge=1)] | None = None
 

@@ -78,6 +78,8 @@ def _read(
         map=source.map,
         source=source.name,
         workers=source.workers or 1,
+        engine=source.engine or "local",
+        ray_address=source.ray_address,
         redact=source.redact or "secrets",
         exclude=source.exclude or (),
         limits=limits,

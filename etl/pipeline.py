@@ -14,7 +14,6 @@ from datetime import datetime
 from pathlib import Path
 from typing import NamedTuple
 
-from etl.adapter import adapters
 from etl.changes import changes
 from etl.committing import commit
 from etl.discover import discover
@@ -44,6 +43,8 @@ class Progress(NamedTuple):
 
 OnProgress = Callable[[Progress], None]
 
+ENGINES = ("local", "ray")
+
 
 def ingest(
     paths: Iterable[str | Path],
@@ -61,20 +62,25 @@ def ingest(
     limits: Limits = LIMITS,
     progress: OnProgress | None = None,
     strict: bool = False,
+    engine: str = "local",
+    ray_address: str | None = None,
 ) -> Report:
     """Read logs into a lake: files, folders and globs, their format told by content; reading again changes nothing.
 
     `map` is a file that says which column is what, for logs that no adapter knows. `source` names the log stream (by
     default the adapter's or the map's name), `now` is the clock, `strict` lets an adapter's
     exception through. Raises UsageError where the call is wrong and LakeError where the lake cannot be written; what
-    is wrong with a file or a record is in the report and in the lake.
+    is wrong with a file or a record is in the report and in the lake. With the `engine` ray the files are read by the
+    cluster at `ray_address` (else one on this machine) rather than by `workers` processes; the rows are the same.
     """
+    if engine not in ENGINES:
+        raise UsageError(f"no engine is called {engine!r}; use one of: {', '.join(ENGINES)}")
     mapping = None if map is None else load_map(map)
     if mapping is not None:
         if format is not None:
             raise UsageError("--map says how to read, and so does --format: give one of them")
         source = source or mapping.name
-    files = discover([paths] if isinstance(paths, (str, Path)) else paths, exclude)
+    files = discover([paths] if isinstance(paths, (str, Path)) else paths, exclude, archives=False)
     settings = run_settings(lake, now, source, format, redact, limits, dry_run, strict)
     settings = settings._replace(mapping=mapping)
     with running(settings) as (opened, report):
@@ -82,7 +88,13 @@ def ingest(
         found = changes(files, known, source, "mapped" if mapping else format, reparse, mapping)
         kinds = {change.file.uri: change.kind for change in found}
         to_read = [change.file for change in found if change.kind != "unchanged"]
-        read = read_all(to_read, settings, workers, _counting(progress, [file.size for file in to_read]))
+        on_file = _counting(progress, [file.size for file in to_read])
+        if engine == "ray":
+            from etl.ray_reading import read_on_ray
+
+            read = read_on_ray(to_read, settings, ray_address, on_file)
+        else:
+            read = read_all(to_read, settings, workers, on_file)
         for result in read.results:
             result.change = kinds[result.uri]
         unchanged = [change.as_unchanged() for change in found if change.kind == "unchanged"]
@@ -139,8 +151,8 @@ def running(settings: Settings) -> Iterator[tuple[Lake, Report]]:
 
 def _known(lake: Lake, source: str | None) -> dict[str, dict[str, KnownFile]]:
     """What was read before, by source name: the one given, else every name that a run without one may have used."""
-    names = [source] if source is not None else [*adapters(), UNDETECTED]
-    return lake.known_files(names)
+    read = {file.partition["source"] for file in lake.live("sources")} if source is None else {source}
+    return lake.known_files(sorted(read | ({UNDETECTED} if source is None else set())))
 
 
 def _counting(progress: OnProgress | None, sizes: Sequence[int]) -> Callable[[FileResult], None]:

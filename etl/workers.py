@@ -31,13 +31,13 @@ def read_all(files: Sequence[FoundFile], settings: Settings, workers: int, on_fi
     """Read every file, in this process or in `workers` processes; `on_file` hears of each as it is done."""
     if workers <= 1 or len(files) <= 1:
         return _read(files, settings, "0", on_file)
-    shares = _shares(files, min(workers, len(files)))
+    given = shares(files, min(workers, len(files)))
     context = multiprocessing.get_context("spawn")
     heard: SimpleQueue[FileResult] = context.SimpleQueue()
     results: list[FileResult] = []
     staged: list[StagedFile] = []
-    with ProcessPoolExecutor(len(shares), context, _listen, (heard,)) as pool:
-        pending = {pool.submit(_read_share, share, settings, str(number)) for number, share in enumerate(shares)}
+    with ProcessPoolExecutor(len(given), context, _listen, (heard,)) as pool:
+        pending = {pool.submit(read_share, share, settings, str(number)) for number, share in enumerate(given)}
         while pending:
             done, pending = wait(pending, timeout=0.2, return_when=FIRST_COMPLETED)
             while not heard.empty():
@@ -50,15 +50,15 @@ def read_all(files: Sequence[FoundFile], settings: Settings, workers: int, on_fi
     return ReadOut(sorted(results, key=lambda result: order[result.uri]), staged)
 
 
-def _shares(files: Sequence[FoundFile], count: int) -> list[list[FoundFile]]:
+def shares(files: Sequence[FoundFile], count: int) -> list[list[FoundFile]]:
     """Shares of about equal size: the largest file first, always to the smallest share."""
-    shares: list[list[FoundFile]] = [[] for _ in range(count)]
+    made: list[list[FoundFile]] = [[] for _ in range(count)]
     heap = [(0, number) for number in range(count)]
     for file in sorted(files, key=lambda file: (-file.size, file.uri)):
         size, number = heapq.heappop(heap)
-        shares[number].append(file)
+        made[number].append(file)
         heapq.heappush(heap, (size + max(file.size, 1), number))
-    return [sorted(share, key=lambda file: file.uri) for share in shares]
+    return [sorted(share, key=lambda file: file.uri) for share in made]
 
 
 def _read(files: Sequence[FoundFile], settings: Settings, worker: str, on_file: OnFile) -> ReadOut:
@@ -81,7 +81,8 @@ def _listen(heard: SimpleQueue[FileResult]) -> None:
     settle()
 
 
-def _read_share(files: Sequence[FoundFile], settings: Settings, worker: str) -> ReadOut:
+def read_share(files: Sequence[FoundFile], settings: Settings, worker: str) -> ReadOut:
+    """Read some files in a process that may have been started for it."""
     if any(is_remote(file.uri) for file in files):
         register()
 

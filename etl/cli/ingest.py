@@ -43,6 +43,12 @@ _NOTHING_NAMED = "name what to read: PATH..., --agent-homes or --config etl.toml
     "--source", metavar="NAME", help="Name of the log stream, a partition of the lake.  [default: the format's name]"
 )
 @click.option("--workers", type=click.IntRange(min=1), default=1, show_default=True, help="Processes that read files.")
+@click.option(
+    "--engine", type=click.Choice(["local", "ray"]), default="local", show_default=True, help="Where files are read."
+)
+@click.option(
+    "--ray-address", metavar="ADDRESS", help="A running Ray cluster, as in auto.  [default: one on this machine]"
+)
 @redact_option
 @click.option("--exclude", multiple=True, metavar="GLOB", help="Leave out matching files; may be given several times.")
 @click.option(
@@ -69,6 +75,8 @@ def ingest(
     map_path: Path | None,
     source: str | None,
     workers: int,
+    engine: str,
+    ray_address: str | None,
     redact: str,
     exclude: tuple[str, ...],
     max_record_mb: int,
@@ -108,6 +116,8 @@ def ingest(
             map=map_path,
             source=source,
             workers=workers,
+            engine=engine,
+            ray_address=ray_address,
             redact=redact,
             exclude=exclude,
             limits=Limits(record_bytes=max_record_mb << 20),

@@ -19,9 +19,19 @@ if TYPE_CHECKING:
     from etl.nightly import Night
     from etl.report import Report
 
-_FROM_CONFIG = {"paths": "PATH", "source": "--source", "format_name": "--format", "map_path": "--map",
-                "redact": "--redact", "workers": "--workers", "exclude": "--exclude",
-                "max_record_mb": "--max-record-mb", "agent_homes": "--agent-homes"}  # fmt: skip
+_FROM_CONFIG = {
+    "paths": "PATH",
+    "source": "--source",
+    "format_name": "--format",
+    "map_path": "--map",
+    "redact": "--redact",
+    "workers": "--workers",
+    "engine": "--engine",
+    "ray_address": "--ray-address",
+    "exclude": "--exclude",
+    "max_record_mb": "--max-record-mb",
+    "agent_homes": "--agent-homes",
+}
 """What the file says of each source, and nothing else may say."""
 
 

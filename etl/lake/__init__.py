@@ -12,6 +12,7 @@ A run opens a batch, its workers stage files, and the run commits them table by 
 Readers list the live files and open them inside `reading`, which lists and opens again when a commit came in between.
 """
 
+from etl.lake.batch import guest
 from etl.lake.errors import reading
 from etl.lake.labels import Label
 from etl.lake.lake import KnownFile, Lake
@@ -34,6 +35,7 @@ __all__ = [
     "StagingWriter",
     "Swept",
     "check_source",
+    "guest",
     "open_parquet",
     "reading",
 ]

@@ -44,6 +44,7 @@ class Batch:
                 f"the batch id {batch_id!r} must be letters, digits, `_`, `-` and `.`, at most 200 of them"
             )
         self.id = batch_id
+        self._place = place
         self.folder = place.staging / batch_id
         with one_line(f"write to the lake {place.root}"):
             place.staging.mkdir(parents=True, exist_ok=True)
@@ -76,6 +77,7 @@ class Batch:
     def close(self) -> None:
         """Removes the folder with whatever is left in it, then the lock."""
         shutil.rmtree(self.folder, ignore_errors=True)
+        self._place.clear_shared_staging(self.id)
         with contextlib.suppress(OSError):  # what cannot be removed is a dead batch to the next sweep
             self._lock_path.unlink()
         os.close(self._lock_file)
@@ -91,6 +93,28 @@ def joined(place: Place, batch_id: str) -> Iterator[Path]:
     try:
         yield place.staging / batch_id
     finally:
+        os.close(lock)
+
+
+@contextlib.contextmanager
+def guest(place: Place, batch_id: str) -> Iterator[None]:
+    """The batch of a run on another machine, as long as the block runs: a folder and a lock on this one.
+
+    Where the run is on this machine, or the folder is shared, its own are used.
+    """
+    folder, lock_path = place.staging / batch_id, place.staging / f"{batch_id}{_LOCK}"
+    if not place.is_remote or lock_path.exists():
+        yield
+        return
+    place.staging.mkdir(parents=True, exist_ok=True)
+    lock = _lock_new(lock_path)
+    try:
+        folder.mkdir(exist_ok=True)
+        yield
+    finally:
+        with contextlib.suppress(OSError):  # another task of this machine may be at work in it
+            folder.rmdir()
+            lock_path.unlink()
         os.close(lock)
 
 

@@ -17,6 +17,7 @@ from etl.lake.partition import folder_of
 from etl.lake.place import Place, new_name
 from etl.lake.plan import Plan, plan, write_rewrite
 from etl.lake.staging import StagedFile
+from etl.remote import path_of
 from etl.schema import PARTITIONS
 
 TRIES = 40
@@ -64,7 +65,7 @@ def commit_rows(
 
     result = try_again(to, table, attempt)
     for file in staged:
-        Path(file.path).unlink(missing_ok=True)
+        path_of(file.path).unlink(missing_ok=True)
     return result
 
 
@@ -118,7 +119,9 @@ def _place_and_commit(
 ) -> int:
     """Brings the files to their places and commits them; on failure they are taken back."""
     added = [_placed(file) for file in files]
-    moves = [(Path(old.path), to.place.data_file(base.table, new.path)) for old, new in zip(files, added, strict=True)]
+    moves = [
+        (path_of(old.path), to.place.data_file(base.table, new.path)) for old, new in zip(files, added, strict=True)
+    ]
     moved: list[tuple[Path, Path]] = []
     with to.batch.claim([Claim(base.table, file.path) for file in added]):
         try:

@@ -11,8 +11,9 @@ from pathlib import Path
 from typing import NamedTuple, Self, TypeVar
 from uuid import uuid4
 
-from etl.card import card
+from etl.card import card, restated
 from etl.errors import LakeError, UsageError
+from etl.identity import digest
 from etl.lake.batch import Batch
 from etl.lake.commit import Committing, commit_plan, commit_rows, try_again
 from etl.lake.errors import one_line, reading
@@ -122,9 +123,18 @@ class Lake:
         self._batch = Batch(self._place, batch_id)
         try:
             yield self._batch.folder
+            self._restate_card(self._batch.folder)
         finally:
             self._batch.close()
             self._batch = None
+
+    def _restate_card(self, folder: Path) -> None:
+        """Names the state of `rollouts` in the dataset card; a card that cannot be written is no reason to fail."""
+        path = self._place.root / "README.md"
+        with contextlib.suppress(OSError):
+            if path.exists():
+                state = digest("\n".join(file.path for file in self.live("rollouts")).encode())
+                self._place.write_text("README.md", restated(path.read_text(encoding="utf-8"), state), folder)
 
     def live(self, table: str) -> list[LiveFile]:
         """The data files of the newest version, by path. Read them inside `reading`: a commit may remove them."""

@@ -44,7 +44,7 @@ class Lookup:
                 "preserve_insertion_order": False,
             }
         )
-        open_to_duckdb(self._database, (file.path for file in live))
+        open_to_duckdb(self._database, [*(file.path for file in live), *(file.path for file in staged)])
         self.run("CREATE TABLE dropped (side VARCHAR, file BIGINT, position BIGINT)")
 
     def __enter__(self) -> Self:

@@ -143,8 +143,18 @@ class Place:
             written.write_bytes(text.encode())
             written.replace(path)
 
+    def shared_staging(self, batch_id: str) -> Path:
+        """Where workers on other machines put the staged files of a batch of a lake in a store."""
+        return self.root / STAGING / batch_id
+
+    def clear_shared_staging(self, batch_id: str) -> None:
+        """Removes what is left there."""
+        if self.is_remote:
+            for path in self.shared_staging(batch_id).glob("*.parquet"):
+                path.unlink(missing_ok=True)
+
     def put(self, staged: Path, path: Path) -> None:
-        """Brings a staged file to its place in a table: renamed in a folder, uploaded to a store."""
+        """Brings a staged file to its place in a table: renamed in a folder, copied or uploaded in a store."""
         if self.is_remote:
             with staged.open("rb") as source, path.open("wb") as target:
                 shutil.copyfileobj(source, target, _UPLOAD_BYTES)

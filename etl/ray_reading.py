@@ -1,0 +1,107 @@
+"""Files over a Ray cluster: each task reads a share of them and writes its own Parquet to storage that all nodes share.
+
+The driver does what a single machine does: it tells what has to be read, commits once, and puts conversations together
+that span files. A task that is lost with its node is run again elsewhere; what it left half-written is in no commit.
+Tried with Ray 2.60.
+"""
+
+from __future__ import annotations
+
+import re
+import shutil
+import socket
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+from etl.discover import FoundFile
+from etl.errors import LakeError, MissingExtraError
+from etl.footprint import settle
+from etl.lake import StagedFile, guest
+from etl.lake.place import Place
+from etl.report import FileResult
+from etl.staging import Settings
+from etl.workers import OnFile, ReadOut, read_share, shares
+
+TASK_BYTES = 256 << 20
+"""Input of one task where there are more bytes than that for each core: what a lost node costs."""
+RETRIES = 4
+CONNECT_SECONDS = 10
+_HOST_PORT = re.compile(r"(?:ray://)?\[?([^/\]]+?)\]?:(\d{1,5})")
+
+
+def read_on_ray(files: Sequence[FoundFile], settings: Settings, address: str | None, on_file: OnFile) -> ReadOut:
+    """Read every file on the cluster at `address`, or on one that is started on this machine.
+
+    MissingExtraError without Ray, LakeError where tasks fail again and again.
+    """
+    try:
+        import ray
+    except ImportError:
+        raise MissingExtraError('the engine ray needs Ray: pip install "rollout-etl[ray]"') from None
+    if not files:
+        return ReadOut([], [])
+    started = not ray.is_initialized()
+    if started:
+        _start(ray, address)
+    try:
+        return _read(ray, files, settings, on_file)
+    except ray.exceptions.RayError as error:
+        raise LakeError(f"the Ray cluster could not read the files: {' '.join(str(error).split())[:300]}") from error
+    finally:
+        if started:
+            ray.shutdown()
+
+
+def _start(ray: Any, address: str | None) -> None:
+    try:
+        if address is not None and (where := _HOST_PORT.fullmatch(address)):
+            # Ray itself tries for minutes.
+            socket.create_connection((where[1], int(where[2])), CONNECT_SECONDS).close()
+        ray.init(
+            address=address,
+            log_to_driver=False,
+            logging_level="ERROR",
+            include_dashboard=False if not address else None,
+        )
+    except (ConnectionError, ValueError, RuntimeError, OSError) as error:
+        reason = " ".join(str(error).split())[:300]
+        raise LakeError(f"no Ray cluster at {address or 'this machine'}: {reason}") from error
+
+
+def _read(ray: Any, files: Sequence[FoundFile], settings: Settings, on_file: OnFile) -> ReadOut:
+    cores = max(1, int(ray.cluster_resources().get("CPU", 1)))
+    size = sum(max(file.size, 0) for file in files)
+    given = shares(files, min(len(files), max(cores, -(-size // TASK_BYTES))))
+    task = ray.remote(max_retries=RETRIES, retry_exceptions=False)(_task)
+    waiting = [task.remote(share, settings, f"ray{number}") for number, share in enumerate(given)]
+    results: list[FileResult] = []
+    staged: list[StagedFile] = []
+    while waiting:
+        done, waiting = ray.wait(waiting, num_returns=1)
+        for share_results, share_staged in ray.get(done):
+            results += share_results
+            staged += share_staged
+            for result in share_results:
+                on_file(result)
+    order = {file.uri: number for number, file in enumerate(files)}
+    return ReadOut(sorted(results, key=lambda result: order[result.uri]), staged)
+
+
+def _task(files: Sequence[FoundFile], settings: Settings, worker: str) -> ReadOut:
+    """On a node: read a share; where the lake is in a store, what is staged goes there."""
+    settle()
+    place = Place(settings.lake)
+    with guest(place, settings.batch_id):
+        read = read_share(files, settings, worker)
+        if not place.is_remote:
+            return read
+        return ReadOut(read.results, [_uploaded(place, file, settings.batch_id) for file in read.staged])
+
+
+def _uploaded(place: Place, file: StagedFile, batch_id: str) -> StagedFile:
+    target = place.shared_staging(batch_id) / Path(file.path).name
+    with Path(file.path).open("rb") as source, target.open("wb") as sink:
+        shutil.copyfileobj(source, sink, 8 << 20)
+    Path(file.path).unlink()
+    return file._replace(path=str(target))

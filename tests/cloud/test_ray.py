@@ -1,0 +1,75 @@
+"""Reading on a real Ray cluster of several nodes: the same rows as on one machine, also when a node is killed."""
+
+import json
+import os
+import subprocess
+import sys
+
+import pytest
+
+import etl as product
+from etl.errors import LakeError, UsageError
+from etl.lake import Lake
+from tests.lakes import NOW, REPO, said
+
+pytest.importorskip("ray")
+pytestmark = pytest.mark.slow
+
+# In a process of its own, with an end to its time: Ray starts many, and leaves threads behind in its driver.
+CLUSTER = """
+import sys, threading, time
+import ray
+from ray.cluster_utils import Cluster
+import etl
+cluster = Cluster(initialize_head=True, head_node_args={"num_cpus": 1, "include_dashboard": False})
+node = cluster.add_node(num_cpus=1)
+cluster.wait_for_nodes()
+if sys.argv[3] == "kill":
+    def kill():
+        while not list(__import__("pathlib").Path(sys.argv[2]).glob(".staging/*/*")):
+            time.sleep(0.01)
+        cluster.remove_node(node, allow_graceful=False)
+        cluster.add_node(num_cpus=1)
+    threading.Thread(target=kill, daemon=True).start()
+report = etl.ingest(sys.argv[4:], lake=sys.argv[2], engine="ray", ray_address=cluster.address)
+print(report.rows.added)
+cluster.shutdown()
+"""
+
+
+def _on_cluster(lake, what, *paths):
+    command = [sys.executable, "-c", CLUSTER, "-", str(lake), what, *map(str, paths)]
+    environment = {**os.environ, "PYTHONPATH": str(REPO), "RAY_ENABLE_UV_RUN_RUNTIME_ENV": "0"}
+    done = subprocess.run(command, env=environment, capture_output=True, text=True, timeout=300)
+    assert done.returncode == 0, done.stderr[-2000:]
+    return done.stdout.splitlines()[-1]
+
+
+@pytest.fixture
+def logs(tmp_path):
+    """Sample logs of formats of every kind, and enough chats that reading takes a while."""
+    folder = tmp_path / "logs"
+    folder.mkdir()
+    for number in range(6):
+        chats = [
+            {"id": f"{number}-{n}", "messages": [{"role": "user", "content": f"hi {number} {n} " * 40}]}
+            for n in range(3_000)
+        ]
+        (folder / f"{number}.jsonl").write_text("".join(json.dumps(chat) + "\n" for chat in chats))
+    return [folder, *(REPO / "sample_logs" / name for name in ("claude_code", "otlp", "tau_bench"))]
+
+
+@pytest.mark.parametrize("what", ["run", "kill"])
+def test_a_cluster_gives_the_rows_of_one_machine(logs, tmp_path, what):
+    alone = product.ingest(logs, lake=tmp_path / "alone", now=NOW)
+    added = int(_on_cluster(tmp_path / "lake", what, *logs))
+    assert added == alone.rows.added
+    assert said(tmp_path / "lake") == said(tmp_path / "alone")
+    assert Lake.open(tmp_path / "lake").verify() == []
+
+
+def test_a_cluster_that_is_not_there_is_one_line(logs, tmp_path):
+    with pytest.raises(LakeError, match=r"no Ray cluster at 127\.0\.0\.1:9"):
+        product.ingest(logs, lake=tmp_path / "lake", now=NOW, engine="ray", ray_address="127.0.0.1:9")
+    with pytest.raises(UsageError, match="no engine is called"):
+        product.ingest(logs, lake=tmp_path / "lake", now=NOW, engine="spark")
