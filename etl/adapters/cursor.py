@@ -1,4 +1,4 @@
-"""Cursor: transcripts of its agent (JSON Lines), `store.db` of the CLI, and `state.vscdb` of the editor.
+"""Cursor: transcripts of its agent (JSON Lines), streams and `store.db` of the CLI, and `state.vscdb` of the editor.
 
 A transcript has neither ids nor times nor results: it is known by its lines up to the model's first. In the databases
 a chat has an id of its own: messages as blobs, listed in order by the latest root; bubbles, listed by their composer.
@@ -12,6 +12,7 @@ from typing import Any, ClassVar
 from etl.adapter import Adapter, FileContext, Sample
 from etl.adapters._cursor_rows import chat, composer, tabs
 from etl.adapters._cursor_store import tables
+from etl.adapters._cursor_stream import Stream, is_line, is_sure
 from etl.adapters._session import canonical, dict_of, list_of, sessions, stored, text_of, without
 from etl.adapters._sqlite import names_tables, records
 from etl.conversation import Conversation, Fragment, Ignored, Outcome, Record, StoredEvent, Unusable
@@ -29,7 +30,7 @@ class Cursor(Adapter):
 
     name = "cursor"
     version = 1
-    about = "Cursor: agent transcripts (JSON Lines of {role, message}), store.db of the CLI, state.vscdb of the editor"
+    about = "Cursor: agent transcripts (lines of {role, message}), stream-json and store.db of the CLI, state.vscdb"
     spans_files = True
     ignores: ClassVar[dict[str, str]] = {
         _BINARY: "a blob of a database that is neither a message nor a list of messages",
@@ -44,6 +45,8 @@ class Cursor(Adapter):
         """By the tables of a database; else the share of lines of a transcript."""
         if names_tables(sample.head, "cursorDiskKV") or names_tables(sample.head, "blobs", "meta"):
             return 0.95
+        if any(is_sure(value) for value in sample.values):
+            return 0.95 * sum(1 for value in sample.values if is_line(value)) / len(sample.values)
         hits = sum(1 for value in sample.values if _is_line(value))
         return 0.95 * hits / len(sample.values) if hits and not sample.array else 0.0
 
@@ -55,6 +58,8 @@ class Cursor(Adapter):
             value = record.value
             if _is_line(value):
                 lines.append(record)
+            elif is_line(value):
+                yield Fragment(record, value["session_id"], at=value.get("timestamp_ms"))
             elif isinstance(value, dict) and "meta" in value:
                 agent = text_of(dict_of(value, "value"), "agentId") or agent
                 at = dict_of(value, "value").get("createdAt")
@@ -77,9 +82,12 @@ class Cursor(Adapter):
             values = [value for event in events if isinstance(value := stored(event), dict)]
             made = Conversation([], [event.record for event in events], native_id=key, conversation_id=key)
             made.agent = "cursor"
-            made = (
-                _stored_chat(made, values) if any("blob" in v or "meta" in v for v in values) else _edited(made, values)
-            )
+            if any(is_line(value) for value in values):
+                made = Stream(values).tell(made)
+            elif any("blob" in value or "meta" in value for value in values):
+                made = _stored_chat(made, values)
+            else:
+                made = _edited(made, values)
             if made.messages:
                 yield made
             else:

@@ -29,6 +29,20 @@ def test_a_transcript_has_calls_whose_results_nobody_wrote_down(samples: Path, t
     assert "content_not_captured" in row["flags"]
 
 
+def test_a_stream_says_its_pieces_once(samples: Path, lake: Path) -> None:
+    read_in(lake, samples / "cursor" / "stream.jsonl")
+    row = _row(lake)
+    said_by_model = [message["content"] for message in row["messages"] if message["role"] == "assistant"]
+    assert [text for text in said_by_model if text] == ["I oil it.", "It moves."]
+    assert row["messages"][1]["reasoning_content"] == "Oil first."
+    assert [(step["tool"], step["status"]) for step in row["steps"]] == [
+        ("shell", "ok"),
+        ("read", "error"),
+        ("draw", "missing"),
+    ]
+    assert (row["usage"]["input_tokens"], row["usage"]["cached_tokens"], row["status"]) == (50, 20, "completed")
+
+
 def test_the_latest_root_says_what_the_chat_is(samples: Path, lake: Path) -> None:
     read_in(lake, samples / "cursor" / "store.db")
     row = _row(lake)
