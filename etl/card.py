@@ -8,6 +8,7 @@ are: the JSON reader of `datasets` cannot hold integers beyond 64 bits, and rais
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Set
 
 import pyarrow as pa
@@ -30,6 +31,8 @@ _DTYPES: dict[pa.DataType, str] = {
     pa.bool_(): "bool",
     pa.timestamp("us", tz="UTC"): "timestamp[us, tz=UTC]",
 }
+
+_STATE = re.compile(r"^(  description: rollouts of state )\w+$", re.MULTILINE)
 
 _TEXT = f"""
 # Rollouts
@@ -55,11 +58,20 @@ SQL, with only the live files and every view: `duckdb -init views.sql` in this f
 """
 
 
-def card() -> str:
-    """The text of a lake's README.md; it follows from the schema alone, whatever the lake holds."""
+def card(state: str = "none") -> str:
+    """The text of a lake's README.md: it follows from the schema, but for the name of the state the lake is in.
+
+    `datasets` caches a folder under the text of its card alone: without it, the rows of any lake that was read before
+    would be served for this one.
+    """
     lines = ["---", "configs:", *_config("default"), *_config("text"), "dataset_info:"]
     lines += _info("default", _OBJECTS) + _info("text", frozenset())
-    return "\n".join([*lines, "---"]) + "\n" + _TEXT
+    return restated("\n".join([*lines, "---"]) + "\n" + _TEXT, state)
+
+
+def restated(text: str, state: str) -> str:
+    """A card, which people may have changed, for another state of the lake (a word)."""
+    return _STATE.sub(rf"\g<1>{state}", text)
 
 
 def _config(name: str) -> list[str]:
@@ -68,7 +80,12 @@ def _config(name: str) -> list[str]:
 
 def _info(name: str, objects: Set[str]) -> list[str]:
     """The features of one configuration."""
-    return [f"- config_name: {name}", "  features:", *features(arrow_schema("rollouts"), "", "  ", objects)]
+    return [
+        f"- config_name: {name}",
+        "  description: rollouts of state none",
+        "  features:",
+        *features(arrow_schema("rollouts"), "", "  ", objects),
+    ]
 
 
 def features(fields: pa.Schema | pa.StructType, prefix: str, indent: str, objects: Set[str]) -> Iterator[str]:

@@ -8,6 +8,7 @@ import pytest
 
 from etl.card import DATA_FILES, card
 from etl.schema import arrow_schema
+from tests.lake.rows import put
 from tests.query.support import make_lake, refund
 
 
@@ -45,3 +46,19 @@ def test_datasets_reads_the_lake(tmp_path: Path, monkeypatch: pytest.MonkeyPatch
         plain = list(datasets.load_dataset(str(tmp_path / "lake"), "text", split="train", streaming=streaming))
         assert plain[0]["messages"][2]["tool_calls"][0]["function"]["arguments"] == '{"id":"W1"}'
         assert plain[0]["tools"] == tools
+
+
+def test_the_card_names_the_state_of_the_lake_and_keeps_what_people_wrote(tmp_path: Path) -> None:
+    lake = make_lake(tmp_path / "lake", [refund()])
+    path = tmp_path / "lake" / "README.md"
+    first = path.read_text(encoding="utf-8")
+    path.write_text(f"{first}\nOurs: see the wiki.\n", encoding="utf-8")
+    put(lake, [refund("r_2")])
+    second = path.read_text(encoding="utf-8")
+    assert second.endswith("Ours: see the wiki.\n")
+    states = [{line for line in text.splitlines() if "of state" in line} for text in (first, second)]
+    assert [len(state) for state in states] == [1, 1], "both configurations name the same"
+    assert states[0] != states[1]
+    assert "of state none" not in first
+    put(lake, [refund("r_2")])
+    assert path.read_text(encoding="utf-8") == second
