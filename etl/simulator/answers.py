@@ -43,7 +43,8 @@ def computed(meaning: Meaning, arguments: Mapping[str, Any], rng: Random, who: P
         return _OUTPUTS.get(command.split()[0], f"exit code 0 in {int(rng.random() * 800) + 40} ms")
     expression = next((value for value in arguments.values() if isinstance(value, str) and _SUM.match(value)), None)
     if expression is not None:
-        return {"result": round(_sum(ast.parse(expression, mode="eval").body), 4)}
+        total = round(_sum(ast.parse(expression, mode="eval").body), 4)
+        return {"result": int(total) if total == int(total) else total}
     words = meaning.words[1:] if meaning.kind in ("read", "search") and len(meaning.words) > 1 else meaning.words
     label = "_".join(words)
     if words[-1] in ("weather", "forecast"):

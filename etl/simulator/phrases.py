@@ -11,7 +11,8 @@ PREPOSITIONS: tuple[tuple[tuple[str, ...], str], ...] = (
                                                                                        "quantity"),
     (("query", "q", "search", "question"), "about"), (("expression", "formula"), "for"), (("command", "cmd"), "with"),
     (("path", "file", "filename"), "in"), (("pattern", "glob", "regex"), "matching"), (("title", "subject"), "titled"),
-    (("message", "content", "body", "text", "note"), "saying:"), (("priority", "severity"), "priority"),
+    (("message", "content", "body", "text", "note"), "saying:"), (("priority", "severity"), "priority"), (("limit",
+                                                                                                           "max", "top"), "at most"),
 )  # fmt: skip
 
 REQUESTS: dict[str, tuple[str, ...]] = {

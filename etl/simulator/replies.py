@@ -264,15 +264,9 @@ def stays_with_rule(phrase: str, rng: Random) -> str:
 
 def keeps_to(what: str, rng: Random) -> str:
     """That a rule stands."""
-    return said(
-        rng,
-        (
-            "I can't leave that out: I have to {what}.",
-            "I have to {what}, also this time.",
-            "I cannot skip it, I do have to {what}.",
-        ),
-        what=what,
-    )
+    return said(rng, ("I can't leave that out: wherever it applies, I have to {what}.",
+                      "I have to {what}, also this time.",
+                      "I cannot skip it, I do have to {what} whenever it comes up."), what=what)  # fmt: skip
 
 
 def refuses(rule: str, meaning: Meaning, record_id: Any, status: str, rng: Random) -> str:

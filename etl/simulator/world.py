@@ -13,6 +13,7 @@ from etl.simulator.answers import as_text, computed, lines_of
 from etl.simulator.domain import Domain
 from etl.simulator.faults import Fault, Said, refused, said
 from etl.simulator.meaning import Meaning, plural
+from etl.simulator.naming import named_text
 from etl.simulator.people import Person
 from etl.simulator.records import State, changed, copied, is_done, kept_of
 from etl.simulator.values import UnmakeableError, text
@@ -136,6 +137,8 @@ class World:
         noun = label.split()[-1]
         if noun in ("document", "article", "page", "note", "message", "email", "post", "result"):
             return f"{text({}, 'title', rng, self.who)} ({int(rng.random() * 90) + 10})"
+        if noun in ("product", "item"):
+            return f"{named_text(noun, rng, self.who)} {int(rng.random() * 90) + 10}"
         return f"{label.capitalize()} {int(rng.random() * 900) + 100}"
 
     def _created(self, name: str, meaning: Meaning, arguments: Mapping[str, Any]) -> Any:

@@ -5,11 +5,14 @@ from collections import Counter
 
 import jsonschema_rs
 import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
 
 import etl
 from etl.errors import UsageError
 from etl.simulator.mistakes import BEHAVIORS
 from tests.simulator.detectors import DETECTORS, found
+from tests.simulator.schemas import SCHEMAS
 from tests.simulator.shop import PROMPT, TOOLS
 
 
@@ -96,3 +99,22 @@ def test_behaviors_can_be_chosen_and_unknown_ones_are_refused():
         etl.seeded_agent(behaviors=["lying"])
     with pytest.raises(UsageError, match="rate must be between 0 and 1"):
         etl.seeded_agent(rate=1.5)
+
+
+NAMES = st.sampled_from(
+    ["get_order", "cancelBooking", "search_rooms", "create_note", "delete_user", "frobnicate", "update_file_text"]
+)
+
+
+@settings(deadline=None, max_examples=10, suppress_health_check=[HealthCheck.too_slow])
+@given(
+    st.lists(st.tuples(NAMES, SCHEMAS), min_size=1, max_size=3, unique_by=lambda pair: pair[0]), st.integers(0, 1_000)
+)
+def test_any_tools_can_be_simulated(named, seed):
+    tools = [{"name": name, "parameters": schema} for name, schema in named]
+    rows = etl.simulate(etl.seeded_agent(rate=0.3), tools=tools, system_prompt=PROMPT, budget=12, repeats=2, seed=seed)
+    assert len(rows) == 12
+    for row in rows.table.to_pylist():
+        assert row["seeded"] or all(judgment["value"] == 1.0 for judgment in row["judgments"]), row["messages"]
+        for step in row["steps"]:
+            assert step["condition"] != "invalid_arguments" or row["seeded"] == ["wrong_argument"]
