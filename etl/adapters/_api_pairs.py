@@ -35,6 +35,8 @@ from etl.conversation import Ignored, Record, Tokens, Unusable
 
 Found = Exchange | Unusable | Ignored
 
+_WAITING = 64
+"""Requests that wait for a response, at most."""
 _BODIES = ("parsed_body", "body", "json", "data", "content")
 _GEMINI = "generateContent"
 
@@ -69,21 +71,53 @@ def looks(value: Any) -> float:
 
 def exchanges(records: Iterable[Record]) -> Iterator[Found]:
     """The calls of a file. Requests and responses that are lines of their own are paired by their order."""
-    waiting: Record | None = None
+    lines = _Lines()
     for record in records:
-        value = record.value
-        if type(value) is dict and _is_line(value):
-            if value["type"] == "response":
-                yield _lines(waiting, record)
-                waiting = None
-            else:
-                if waiting is not None:
-                    yield _lines(waiting, None)
-                waiting = record
-            continue
-        yield from _closed(record)
-    if waiting is not None:
-        yield _lines(waiting, None)
+        if type(record.value) is dict and _is_line(record.value):
+            yield from lines.take(record)
+        else:
+            yield from _closed(record)
+    yield from lines.end()
+
+
+class _Lines:
+    """Request lines that wait for their responses. As many responses in a row as there were requests answer these in
+    order (agents at once, which is flagged); fewer answer the last ones, since a request may have failed.
+    """
+
+    def __init__(self) -> None:
+        self._asked: list[Record] = []
+        self._answered: list[Record] = []
+
+    def take(self, record: Record) -> Iterator[Exchange]:
+        """One more line; the calls that it shows to be complete."""
+        if record.value["type"] == "response":
+            self._answered.append(record)
+            return
+        if self._answered:
+            yield from self._pairs()
+        self._asked.append(record)
+        if len(self._asked) > _WAITING:
+            yield _lines(self._asked.pop(0), None)
+
+    def end(self) -> Iterator[Exchange]:
+        """The last calls, and the requests that nothing answered."""
+        yield from self._pairs()
+        for asked in self._asked:
+            yield _lines(asked, None)
+
+    def _pairs(self) -> Iterator[Exchange]:
+        answered, self._answered = self._answered, []
+        alone = max(len(answered) - len(self._asked), 0)
+        first = len(self._asked) - (len(answered) - alone)
+        asked, self._asked = self._asked[first:], self._asked[:first]
+        for response in answered[:alone]:
+            yield _lines(None, response)
+        for request, response in zip(asked, answered[alone:], strict=True):
+            made = _lines(request, response)
+            if len(asked) > 1:
+                made.flags.add("ambiguous_parent")
+            yield made
 
 
 def _closed(record: Record) -> Iterator[Found]:

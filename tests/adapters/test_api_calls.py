@@ -183,6 +183,16 @@ def _lines(calls: list[dict[str, Any]]) -> list[dict[str, Any]]:
     return found
 
 
+def test_lines_of_agents_at_once_and_of_requests_that_failed() -> None:
+    one, two = chat("r1", [say("user", "One?")], THERE, at=0), chat("r2", [say("user", "Two?")], LOOK, at=0)
+    asked1, answered1, asked2, answered2 = _lines([one, two])
+    found = rows(events([asked1, asked2, answered1, answered2]))
+    assert sorted((texts(row)[0], row["message_info"][1]["id"]) for row in found) == [("One?", "r1"), ("Two?", "r2")]
+    assert all("ambiguous_parent" in row["flags"] for row in found)
+    found = rows(events([asked1, asked2, answered2]))
+    assert sorted((texts(row)[0], len(row["messages"])) for row in found) == [("One?", 1), ("Two?", 2)]
+
+
 def test_lines_of_a_log_that_grows_between_request_and_response() -> None:
     lines = _lines(THREE)
     (row,) = rows(events(lines))
