@@ -19,6 +19,8 @@ T = TypeVar("T")
 
 SECONDS = 15.0
 """How long the queries of one page may take."""
+KEPT_SECONDS = 120.0
+"""How long what is remembered afterwards may take."""
 
 
 class TooSlowError(EtlError):
@@ -39,15 +41,15 @@ class Store:
         """The answer to a query of ours."""
         return self.read(functools.partial(ask, sql=sql, values=values))
 
-    def read(self, reading: Callable[[duckdb.DuckDBPyConnection], T]) -> T:
+    def read(self, reading: Callable[[duckdb.DuckDBPyConnection], T], *, seconds: float = SECONDS) -> T:
         """What `reading` makes of a cursor; once more where an ingest replaced a file meanwhile."""
         for last_try in (False, True):
             cursor = self._fresh().cursor()
             try:
-                with time_limit(cursor, SECONDS):
+                with time_limit(cursor, seconds):
                     return reading(cursor)
             except duckdb.InterruptException as error:
-                said = f"no answer within {SECONDS:g} seconds; narrow it down by source, day or model"
+                said = f"no answer within {seconds:g} seconds; narrow it down by source, day or model"
                 raise TooSlowError(said) from error
             except (duckdb.IOException, LakeError) as error:
                 if last_try:
@@ -59,7 +61,7 @@ class Store:
         """The same, remembered until the lake changes: for what reads all of it."""
         self._fresh()
         if name not in self._kept:
-            self._kept[name] = self.read(reading)
+            self._kept[name] = self.read(reading, seconds=KEPT_SECONDS)
         kept: T = self._kept[name]
         return kept
 
