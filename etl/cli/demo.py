@@ -56,6 +56,7 @@ def demo(lake: str, as_json: bool) -> int:
     where = lake_argument(lake)
     out.print("\nWhat to try next:", style="bold")
     for command, why in (
+        (f"etl serve{where}", "in the browser: failing tools, conversations, coverage"),
         (f"etl show {rollout_id[:10]}{where}", "one conversation, read top to bottom"),
         (f"etl shell{where}", "a prompt for SQL; .tables lists the views"),
         (f"etl coverage{where}", "what the agents' calls cover, and what they lack"),
