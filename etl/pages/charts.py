@@ -85,7 +85,7 @@ def intervals(title: str, alt: str, rows: Rows, label: str, rate: str) -> Chart:
             },
         },
         {
-            "mark": {"type": "point", "filled": True, "size": 70, "color": COLOURS[1]},
+            "mark": {"type": "point", "filled": True, "size": 70, "opacity": 1, "color": COLOURS[1]},
             "encoding": {"y": y, "x": {"field": rate, "type": "quantitative", "scale": scale, "title": rate}},
         },
     ]
@@ -98,7 +98,7 @@ def lines(title: str, alt: str, rows: Rows, x: str, y: str, colour: str) -> Char
         "x": {"field": x, "type": "ordinal", "title": None, "axis": {"labelAngle": -40, "labelOverlap": True}},
         "y": {"field": y, "type": "quantitative", "title": y},
         "color": {"field": colour, "type": "nominal", "title": colour},
-        "strokeDash": {"field": colour, "type": "nominal", "legend": None},
+        "strokeDash": {"field": colour, "type": "nominal", "title": colour},
     }
     return _chart(title, alt, rows, {"mark": {"type": "line", "point": True}, "height": 200, "encoding": encoding})
 
