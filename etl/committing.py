@@ -68,7 +68,9 @@ def _commit_rollouts(
     touched: dict[tuple[str, str], Touched] = {}
     for result in results:
         if result.adapter is not None and result.touched.keys:
-            touched.setdefault((result.source, result.adapter), Touched()).update(result.touched)
+            known = touched.setdefault((result.source, result.adapter), result.touched)
+            if known is not result.touched:  # of another worker
+                known.update(result.touched)
     if not touched:
         report.rows = lake.commit_rollouts(staged) if staged else RowCounts(0, 0, 0, 0)
         return Assembled()

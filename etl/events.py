@@ -12,6 +12,7 @@ the cost follows what is new, not what is stored. Nothing is held but one family
 from __future__ import annotations
 
 import datetime as dt
+import functools
 import glob
 import tempfile
 from collections.abc import Iterable, Iterator, Sequence
@@ -53,8 +54,9 @@ class Touched(msgspec.Struct):
 class EventBatch:
     """The fragments of one file as rows of `events`, a table at a time."""
 
-    def __init__(self, *, source: str, adapter: str, uri: str, batch_id: str) -> None:
-        self.touched = Touched()
+    def __init__(self, *, source: str, adapter: str, uri: str, batch_id: str, touched: Touched | None = None) -> None:
+        """`touched` is where to note what the fragments touch: files that share conversations share it."""
+        self.touched = Touched() if touched is None else touched
         self.rows = 0
         """Rows added since the last table."""
         self.size = 0
@@ -78,7 +80,7 @@ class EventBatch:
         """
         payload = _payload(fragment)
         at = instant(fragment.at).micros
-        day = day_of(at) or UNKNOWN_DAY
+        day = UNKNOWN_DAY if at is None else _day(at // _DAY)
         columns = self._columns
         columns["day"].append(day)
         columns["conversation_key"].append(fragment.key)
@@ -124,6 +126,15 @@ class EventBatch:
             arrays.append(array.dictionary_encode() if pa.types.is_dictionary(field.type) else array)
         self._clear()
         return pa.Table.from_arrays(arrays, schema=_SCHEMA)
+
+
+_DAY = 86_400_000_000
+
+
+@functools.lru_cache(64)
+def _day(number: int) -> str:
+    """The UTC day of that number since the epoch: the events of a file lie in few."""
+    return day_of(number * _DAY) or UNKNOWN_DAY
 
 
 def _payload(fragment: Fragment) -> bytes:

@@ -15,7 +15,7 @@ from etl.conversation import Conversation, Fragment, Outcome, Record, Unusable
 from etl.detection import Skipped, detect
 from etl.discover import FoundFile
 from etl.errors import SourceError
-from etl.events import EventBatch
+from etl.events import EventBatch, Touched
 from etl.framing import Broken, Framed
 from etl.lake import StagedFile
 from etl.normalise import FileMemory, Refused, Stream, normalise
@@ -40,6 +40,11 @@ class Reader:
         self.rows = RowBuffer(settings, self.staging)
         self.rejects = Rejects(settings, self.staging)
         self.events = EventBuffer(self.staging)
+        self._touched: dict[tuple[str, str], Touched] = {}
+
+    def touched(self, source: str, adapter: str) -> Touched:
+        """What all files of a stream touch together: most conversations lie in many of them."""
+        return self._touched.setdefault((source, adapter), Touched())
 
     def close(self) -> list[StagedFile]:
         """Flush everything; the files to commit."""
@@ -94,7 +99,11 @@ class _Parsing:
         self._stream = Stream(result.source, adapter.name, version, file.uri)
         self._memory = FileMemory()
         self._events = EventBatch(
-            source=result.source, adapter=adapter.name, uri=file.uri, batch_id=reader.settings.batch_id
+            source=result.source,
+            adapter=adapter.name,
+            uri=file.uri,
+            batch_id=reader.settings.batch_id,
+            touched=reader.touched(result.source, adapter.name),
         )
         self._handed: list[Record] = []
         self._framed = 0

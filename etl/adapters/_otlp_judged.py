@@ -48,6 +48,7 @@ class _Places:
         self._of_span: dict[tuple[str, str], Conversation] = {}
         self._of_trace: dict[str, Conversation] = {}
         self._of_scope: dict[str, Conversation] = {}
+        self._by_id = {span.id: span for span in reversed(family.in_order())} if family.annotations else {}
         self._last: dict[int, str] = {}
         """Row → the trace of its latest span."""
         for row, spans in rows:
@@ -92,7 +93,7 @@ class _Places:
             return self._of_scope.get(annotation.id)
         if annotation.of == "trace":
             return self._of_trace.get(annotation.id)
-        span = next((span for span in self._family.in_order() if span.id == annotation.id), None)
+        span = self._by_id.get(annotation.id)
         return None if span is None else self._of(span)
 
     def _of(self, span: Span) -> Conversation | None:

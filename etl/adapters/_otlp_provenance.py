@@ -39,6 +39,8 @@ class Provenance:
     def __init__(self, family: Family) -> None:
         self._family = family
         self._known: set[tuple[str, bytes]] = set()
+        self._logged: set[tuple[str, ...]] = set()
+        """Names as they came: spans of a kind have the same."""
 
     def about(self, span: Span, attributes: dict[str, Any]) -> dict[str, Any]:
         """Name, id and place of a span, and what of it nothing else holds.
@@ -56,17 +58,18 @@ class Provenance:
         put(made, events=[{"name": log.name, **({"attributes": log.body} if log.body else {})} for log in told])
         if len(told) < len(events):
             made["stream_chunks"] = len(events) - len(told)
-        names = {_unnumbered(name) for name in span.attributes} | span.details | span.resource.keys()
-        names.update(log.name for log in span.events)
-        put(made, **self._news(resource=span.resource, scope=span.rest.get("scope"), logged=sorted(names)))
+        names = (*span.attributes, *sorted(span.details), *span.resource, *(log.name for log in span.events))
+        self._news(made, "resource", span.resource)
+        self._news(made, "scope", span.rest.get("scope"))
+        if names not in self._logged:
+            self._logged.add(names)
+            self._news(made, "logged", sorted(set(map(_unnumbered, names))))
         return made
 
-    def _news(self, **values: Any) -> dict[str, Any]:
-        """Those of these values that this row does not have yet."""
-        news = {}
-        for key, value in values.items():
+    def _news(self, made: dict[str, Any], key: str, value: Any) -> None:
+        """Say what this row does not have yet."""
+        if value:
             known = (key, msgspec.json.encode(value, order="deterministic"))
-            if value and known not in self._known:
+            if known not in self._known:
                 self._known.add(known)
-                news[key] = value
-        return news
+                made[key] = value

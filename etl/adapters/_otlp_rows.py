@@ -188,17 +188,18 @@ class _Rows:
         self._say_who(row, calls, agents)
         _say_when(row, spans)
         _say_parents(row, spans, self._family)
-        told = [self._about(span, row, draft) for span in agents]
+        text = "\n".join(message.content for message in row.messages) if agents else ""
+        told = [self._about(span, row, draft, text) for span in agents]
         if told:
             row.extra = {**(row.extra or {}), "agent_spans": told}
         return row, spans
 
-    def _about(self, agent: Span, row: Conversation, draft: Draft) -> dict[str, Any]:
-        """An agent's span; the tools it offered are the row's."""
+    def _about(self, agent: Span, row: Conversation, draft: Draft, text: str) -> dict[str, Any]:
+        """An agent's span; the tools it offered are the row's, and so is what it says again of the row's text."""
         left = unmodelled(agent, self._readings.turn(agent), self._readings.facts(agent))
         if row.tools is not None:
             left.pop("gen_ai.tool.definitions", None)
-        if agent.kind == "agent" and not _is_told(self._readings.turn(agent), row):
+        if agent.kind == "agent" and not _is_told(self._readings.turn(agent), text):
             left = {key: value for key, value in left.items() if key not in self._readings.turn(agent).rest}
             hidden = ("input.mime_type", "output.mime_type")
             used = sorted(self._readings.turn(agent).used.difference(hidden))
@@ -266,12 +267,11 @@ class _Rows:
         return None
 
 
-def _is_told(turn: Turn, row: Conversation) -> bool:
-    """Whether everything that an agent was asked and said stands in the row."""
+def _is_told(turn: Turn, text: str) -> bool:
+    """Whether everything that an agent was asked and said stands in the text of its row."""
     if turn.said() and not turn.shaped:
         return False
     words = [message.content.strip() for message in (*turn.inputs, *(each for said in turn.answers for each in said))]
-    text = "\n".join(message.content for message in row.messages)
     return all(word in text for word in words)
 
 

@@ -135,14 +135,17 @@ def test_records_that_come_much_later_find_theirs_through_the_row(tmp_path: Path
     lake = Folder(tmp_path)
     lake.add([fragment("first", "k", at=NOON - 90 * DAY), fragment("last", "k", at=NOON - 60 * DAY)])
     touched = lake.add([fragment("new", "k")])
-    schema = pa.schema([(name, arrow_schema("rollouts").field(name).type) for name in ("adapter", "conversation_id")])
-    for name in ("started_at", "ended_at"):
-        schema = schema.append(arrow_schema("rollouts").field(name))
-    row = {"adapter": "otlp", "conversation_id": "k", "started_at": NOON - 90 * DAY, "ended_at": NOON - 60 * DAY}
-    row_table = pa.Table.from_pylist([row], schema=schema).append_column("day", pa.array(["2025-12-01"]))
     assert len(lake.families(touched)[0]) == 1
-    lake.write("rollouts", row_table)
+    lake.write("rollouts", _row_of("k", NOON - 90 * DAY, NOON - 60 * DAY))
     assert [name for _, name in lake.families(touched)[0]] == [{"n": "first"}, {"n": "last"}, {"n": "new"}]
+
+
+def _row_of(conversation: str, started: int, ended: int) -> pa.Table:
+    """A row of `rollouts`, as far as assembly looks at it."""
+    names = ("adapter", "conversation_id", "started_at", "ended_at")
+    schema = pa.schema([(name, arrow_schema("rollouts").field(name).type) for name in names])
+    row = dict(zip(names, ("otlp", conversation, started, ended), strict=True))
+    return pa.Table.from_pylist([row], schema=schema).append_column("day", pa.array(["2025-12-01"]))
 
 
 def test_other_sources_and_adapters_are_left_alone(tmp_path: Path) -> None:
@@ -196,3 +199,17 @@ def test_families_are_the_connected_components(
     found = lake.families(Touched(touched, set(), everything.days))
     assert {frozenset(key for key, _ in family) for family in found} == expected
     assert sum(len(family) for family in found) == sum(key in set().union(*expected) for key, _, _ in records)
+
+
+def test_an_alias_joins_what_knows_the_conversation_by_it_alone(tmp_path: Path) -> None:
+    """It is found on any day, gives no event of its own, and counts as no record."""
+
+    def said(n: int) -> dict[str, int]:
+        return {"n": n}
+
+    folder = Folder(tmp_path)
+    span = Fragment(Record(None, b""), "talk", "trace", NOON, said(1), aliases=("span 1", "span 1"))
+    folder.add([span, Fragment(Record(None, b""), "other", "elsewhere", NOON, said(2))])
+    folder.write("rollouts", _row_of("talk", NOON, NOON))
+    late = folder.add([Fragment(Record(None, b""), "span 1", "span 1", None, said(3))])
+    assert folder.families(late) == [[("span 1", said(3)), ("talk", said(1))]]
