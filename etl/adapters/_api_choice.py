@@ -93,11 +93,38 @@ def _parts(url: str | None) -> tuple[str, str]:
         return "", ""
 
 
+_OBJECTS = {
+    "file": "files", "vector_store": "files", "upload": "files", "model": "models", "batch": "batches",
+    "fine_tuning.job": "fine_tuning", "thread": "assistants", "assistant": "assistants", "thread.run": "assistants",
+    "thread.message": "assistants", "embedding": "embeddings",
+}  # fmt: skip
+"""`object` of a response → the rule that it falls under."""
+_COUNTED = frozenset({
+    "input_tokens", "object", "totalTokens", "promptTokensDetails", "totalBillableCharacters", "inputTokens",
+})  # fmt: skip
+"""Keys of a response that only counts."""
+
+
+def _no_conversation(response: Body) -> str | None:
+    """What a response is that answers no question, told by its shape."""
+    first = obj(next(iter(arr(response.get("data"))), None))
+    if "embedding" in first or "embeddings" in response or "embedding" in response:
+        return "embeddings"
+    if "b64_json" in first:
+        return "media"
+    if "flagged" in obj(next(iter(arr(response.get("results"))), None)):
+        return "moderation"
+    if response and response.keys() <= _COUNTED:
+        return "token_count"
+    held = response.get("object") if response.get("object") != "list" else first.get("object")
+    return _OBJECTS.get(held) if type(held) is str else None
+
+
 def _by_shape(request: Body, response: Body) -> str | None:
     if "contents" in request or "candidates" in response or "promptFeedback" in response:
         return GEMINI.name
-    if response.get("object") == "list" and "embedding" in obj(next(iter(arr(response.get("data"))), None)):
-        return "embeddings"
+    if (other := _no_conversation(response)) is not None:
+        return other
     if "output" in response and type(response["output"]) is list:
         return RESPONSES.name
     if "choices" in response:

@@ -30,13 +30,12 @@ from etl.adapters._api_gateways import (
     stored,
     unwrapped,
 )
+from etl.adapters._api_lines import Lines, is_line, when
 from etl.adapters._api_secrets import without_credentials
 from etl.conversation import Ignored, Record, Tokens, Unusable
 
 Found = Exchange | Unusable | Ignored
 
-_WAITING = 64
-"""Requests that wait for a response, at most."""
 _BODIES = ("parsed_body", "body", "json", "data", "content")
 _GEMINI = "generateContent"
 
@@ -52,15 +51,17 @@ def looks(value: Any) -> float:
             if any(kind_of(text(obj(obj(e).get("request")).get("url")) or _uri(e), None, None) for e in entries)
             else 0.4
         )
-    if _is_line(value) or _is_openhands(value) or _is_gemini(value):
+    if is_line(value) or _is_openhands(value) or _is_gemini(value):
         return 0.95
     if listed := pages(value):
         return max(map(looks, listed[:8]))
     if is_stored(value):
         return 0.75
     pair = unwrapped(value)
-    if pair is None or "custom_id" in value:
+    if "custom_id" in value:
         return 0.0
+    if pair is None:
+        return 0.8 if _is_failure(value) else 0.0
     found = _pair((), pair)
     if not found.captured:
         return 0.8
@@ -71,53 +72,13 @@ def looks(value: Any) -> float:
 
 def exchanges(records: Iterable[Record]) -> Iterator[Found]:
     """The calls of a file. Requests and responses that are lines of their own are paired by their order."""
-    lines = _Lines()
+    lines = Lines()
     for record in records:
-        if type(record.value) is dict and _is_line(record.value):
+        if type(record.value) is dict and is_line(record.value):
             yield from lines.take(record)
         else:
             yield from _closed(record)
     yield from lines.end()
-
-
-class _Lines:
-    """Request lines that wait for their responses. As many responses in a row as there were requests answer these in
-    order (agents at once, which is flagged); fewer answer the last ones, since a request may have failed.
-    """
-
-    def __init__(self) -> None:
-        self._asked: list[Record] = []
-        self._answered: list[Record] = []
-
-    def take(self, record: Record) -> Iterator[Exchange]:
-        """One more line; the calls that it shows to be complete."""
-        if record.value["type"] == "response":
-            self._answered.append(record)
-            return
-        if self._answered:
-            yield from self._pairs()
-        self._asked.append(record)
-        if len(self._asked) > _WAITING:
-            yield _lines(self._asked.pop(0), None)
-
-    def end(self) -> Iterator[Exchange]:
-        """The last calls, and the requests that nothing answered."""
-        yield from self._pairs()
-        for asked in self._asked:
-            yield _lines(asked, None)
-
-    def _pairs(self) -> Iterator[Exchange]:
-        answered, self._answered = self._answered, []
-        alone = max(len(answered) - len(self._asked), 0)
-        first = len(self._asked) - (len(answered) - alone)
-        asked, self._asked = self._asked[first:], self._asked[:first]
-        for response in answered[:alone]:
-            yield _lines(None, response)
-        for request, response in zip(asked, answered[alone:], strict=True):
-            made = _lines(request, response)
-            if len(asked) > 1:
-                made.flags.add("ambiguous_parent")
-            yield made
 
 
 def _closed(record: Record) -> Iterator[Found]:
@@ -141,6 +102,14 @@ def _closed(record: Record) -> Iterator[Found]:
         yield _pair((record,), pair or value)
     else:
         yield Unusable(record, "no_call", "the record has neither a request nor a response; see what wrote it")
+
+
+def _is_failure(value: Body) -> bool:
+    """Whether a record is a request that got no response: with an address that tells, and a status or an error."""
+    if first(value, REQUESTS) is None or not (value.get("error") or first(value, STATUS)):
+        return False
+    found = _pair((), value)
+    return found.url is not None and kind_of(found.url, None, None) is not None
 
 
 def _one_side(value: Body) -> bool:
@@ -203,13 +172,9 @@ def http_exchange(records: tuple[Record, ...], unit: Any) -> Exchange:
     return Exchange(
         records, _http_body(request, "postData"), _http_body(response, "content"),
         url=text(request.get("url")) or text(request.get("uri")), status=code if type(code) is int else None,
-        at=_time(entry.get("startedDateTime")) or _time(entry.get("recorded_at")) or _date(log["response_headers"]),
+        at=when(entry.get("startedDateTime")) or when(entry.get("recorded_at")) or _date(log["response_headers"]),
         log=log,
     )  # fmt: skip
-
-
-def _time(value: Any) -> Any:
-    return value if type(value) in (str, int, float) else None
 
 
 _HEADERS = frozenset({
@@ -337,57 +302,7 @@ def _openhands(record: Record, value: Body) -> Exchange:
     request["tools"] = value.get("tools") or kwargs.get("tools")
     cost = value.get("cost")
     return Exchange(
-        (record,), request, value["response"], "openai_chat", ended_at=_time(value.get("timestamp")),
-        at=_time(value.get("timestamp")), usage=Tokens(cost_usd=cost) if type(cost) in (int, float) else None,
+        (record,), request, value["response"], "openai_chat", ended_at=when(value.get("timestamp")),
+        at=when(value.get("timestamp")), usage=Tokens(cost_usd=cost) if type(cost) in (int, float) else None,
         log=without(value, "messages", "tools", "kwargs", "response", "timestamp", "cost"),
     )  # fmt: skip
-
-
-def _is_line(value: Body) -> bool:
-    """A request or a response as a line of its own."""
-    kind = value.get("type")
-    if kind == "request":
-        return type(value.get("request_params")) is dict or type(value.get("messages")) is list
-    return kind == "response" and (type(value.get("response")) is dict or type(value.get("outputs")) is list)
-
-
-def _lines(asked: Record | None, answered: Record | None) -> Exchange:
-    """A request line and the response line that follows it; either may be missing."""
-    records = tuple(record for record in (asked, answered) if record is not None)
-    made = Exchange(records, api="openai_chat", line=asked is not None)
-    if asked is not None:
-        value = asked.value
-        made.request = value.get("request_params")
-        if type(made.request) is not dict:
-            made.request = without(value, "type", "timestamp")
-        else:
-            made.log = without(value, "type", "timestamp", "request_params")
-        made.at = _time(value.get("timestamp"))
-    else:
-        made.captured = False
-    if answered is not None:
-        value = answered.value
-        made.response = _line_response(value)
-        made.ended_at = _time(value.get("timestamp"))
-        cost = value.get("cost")
-        made.usage = Tokens(cost_usd=cost) if type(cost) in (int, float) else None
-        told = ("type", "timestamp", "response", "outputs", "cost", "input_tokens", "output_tokens", "model")
-        made.log = {**made.log, **without(value, *told)}
-        if asked is None:
-            made.at = made.ended_at
-    return made
-
-
-def _line_response(value: Body) -> Any:
-    """The response as the provider gave it; else what the agent made of it, in the provider's form."""
-    if type(value.get("response")) is dict:
-        return value["response"]
-    choices = [
-        {
-            "index": index,
-            "message": {"role": "assistant", "content": output.get("message"), **without(output, "message")},
-        }
-        for index, output in enumerate(map(obj, arr(value.get("outputs"))))
-    ]
-    usage = {"prompt_tokens": value.get("input_tokens"), "completion_tokens": value.get("output_tokens")}
-    return {"model": value.get("model"), "choices": choices, "usage": usage}

@@ -7,7 +7,8 @@ from typing import Any
 
 import pytest
 
-from etl.adapter import Sample
+from etl.adapter import FileContext, Sample
+from etl.conversation import Record
 from tests.adapters.api_lines import API, chat, events, rows, say, texts
 
 ASK, THERE = say("user", "Where is the key?"), say("assistant", "On the shelf.")
@@ -105,3 +106,29 @@ def test_an_echo_of_a_tool_keeps_its_schema() -> None:
     tools = [{"type": "function", "function": {"name": "login", "parameters": secret}}]
     (row,) = rows(events([{**CALL, "request": {**REQUEST, "tools": tools}}]))
     assert json.loads(row["tools"])[0]["function"]["parameters"] == secret
+
+
+@pytest.mark.parametrize(
+    ("response", "rule"),
+    [
+        ({"object": "list", "data": [{"object": "embedding", "embedding": [0.1]}]}, "embeddings"),
+        ({"embeddings": [[0.1]]}, "embeddings"),
+        ({"id": "modr-1", "results": [{"flagged": False}]}, "moderation"),
+        ({"input_tokens": 14}, "token_count"),
+        ({"totalTokens": 14, "promptTokensDetails": []}, "token_count"),
+        ({"object": "file", "id": "file-1", "filename": "a.pdf"}, "files"),
+        ({"object": "list", "data": [{"object": "model", "id": "demo"}]}, "models"),
+        ({"created": 1, "data": [{"b64_json": "AA=="}]}, "media"),
+    ],
+)
+def test_what_is_no_conversation_is_told_by_its_shape_too(response: dict[str, Any], rule: str) -> None:
+    record = Record({"request": {"model": "demo", "input": "x"}, "response": response}, b"{}", 1, 0)
+    assert [getattr(outcome, "rule", None) for outcome in API.parse([record], FileContext("/a"))] == [rule]
+
+
+@pytest.mark.parametrize("response", [None, "<html>502 Bad Gateway</html>", {}])
+def test_a_call_without_a_readable_response_is_a_row(response: Any) -> None:
+    record = {"url": URL, "status": 502, "request": REQUEST, "response": response}
+    assert API.score(Sample("/a", b"", [record])) >= 0.7
+    (row,) = rows(events([record]))
+    assert (row["status"], row["error"], row["prompt"]) == ("error", "HTTP status 502", "Where is the key?")
