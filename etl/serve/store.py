@@ -11,7 +11,9 @@ from typing import Any, TypeVar
 import duckdb
 
 from etl.errors import EtlError, LakeError
+from etl.lake import Lake
 from etl.pages.facts import Rows, ask
+from etl.remote import is_remote
 from etl.schema import TABLES
 from etl.serve.locked import connect_locked, time_limit
 
@@ -75,9 +77,10 @@ class Store:
             return self._connection
 
     def _changed(self, table: str) -> int:
-        """Something that changes with every commit."""
-        log = Path(self.lake) / table / "_delta_log"
-        return log.stat().st_mtime_ns if log.is_dir() else 0
+        """Something that changes with every commit: quickly told on disk, asked of an object store."""
+        if is_remote(self.lake):
+            return Lake.open(self.lake).version(table)
+        return (Path(self.lake) / table / "_delta_log").stat().st_mtime_ns
 
     def _forget(self) -> None:
         with self._lock:
