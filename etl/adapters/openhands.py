@@ -146,9 +146,15 @@ def _beside(file: FileContext) -> str | None:
     folder_of = file.path.parent.parent if file.path.parent.name == "event_cache" and apart else file.path.parent
     path = folder_of / "events" if apart else folder_of
     try:
-        return _first_of(os.listdir(path), path)  # noqa: PTH208 (names are all that is needed)
+        return _first_in(path, path.stat().st_mtime_ns)
     except OSError:
         return None
+
+
+@functools.lru_cache(maxsize=64)
+def _first_in(folder: Path, changed: int) -> str | None:
+    """As `_first_of`; a folder that has not changed is listed once, however many of its files are read."""
+    return _first_of(os.listdir(folder), folder)  # noqa: PTH208 (names are all that is needed)
 
 
 @functools.lru_cache(maxsize=64)
