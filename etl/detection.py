@@ -221,7 +221,10 @@ def _refuse(sample: Sample, scores: dict[str, float]) -> None:
 
 
 def _is_flat(value: object) -> bool:
-    return isinstance(value, dict) and not any(isinstance(item, (dict, list)) for item in value.values())
+    """A row of plain values; one that names its type may be an event of a log that is not known."""
+    if not isinstance(value, dict) or "type" in value:
+        return False
+    return not any(isinstance(item, (dict, list)) for item in value.values())
 
 
 def _speaks(value: object, depth: int = 4) -> bool:
