@@ -5,15 +5,15 @@ from __future__ import annotations
 REGISTERS = ("plain", "plain", "plain", "chatty", "chatty", "formal", "sloppy", "terse")
 
 PREPOSITIONS: tuple[tuple[tuple[str, ...], str], ...] = (
-    (("origin", "from", "departure"), "from"), (("destination", "to", "arrival"), "to"),
-    (("date", "day"), "on"), (("city", "location", "place"), "in"), (("email",), "my e-mail is"),
-    (("phone", "mobile"), "my phone is"), (("amount", "price"), "for the amount of"), (("quantity", "count"),
-                                                                                       "quantity"),
+    (("origin", "from", "departure"), "from"), (("destination", "to", "arrival"), "to"), (("date", "day"), "on"),
+    (("city", "location", "place"), "in"), (("email",), "my e-mail is"), (("phone", "mobile"), "my phone is"),
+    (("amount", "price"), "for the amount of"), (("quantity", "count"), "quantity"),
     (("query", "q", "search", "question"), "about"), (("expression", "formula"), "for"), (("command", "cmd"), "with"),
     (("path", "file", "filename"), "in"), (("pattern", "glob", "regex"), "matching"), (("title", "subject"), "titled"),
-    (("message", "content", "body", "text", "note"), "saying:"), (("priority", "severity"), "priority"), (("limit",
-                                                                                                           "max", "top"), "at most"),
+    (("message", "content", "body", "text", "note"), "saying:"), (("priority", "severity"), "priority"),
+    (("limit", "max", "top"), "at most"),
 )  # fmt: skip
+"""Last word of an argument's name → what comes before its value in a sentence."""
 
 REQUESTS: dict[str, tuple[str, ...]] = {
     "read": (

@@ -13,7 +13,7 @@ import pyarrow as pa
 from etl.errors import LakeError, UsageError
 from etl.framing import LIMITS
 from etl.lake import Lake
-from etl.pipeline import run_settings, running
+from etl.pipeline import keyed, run_settings, running
 from etl.schema import Rollout, Step
 from etl.simulator.agent import SeededAgent, seeded_agent
 from etl.simulator.attempts import Attempts, OutsideAgent
@@ -241,6 +241,7 @@ def _into_lake(request: _Request, settings: Settings, fill_gaps: bool) -> Simula
         report.unusable = request.traffic.mined.unusable
     uri = plan.gaps_uri if fill_gaps else plan.uri
     with running(settings) as (opened, _report):
+        settings = keyed(opened, settings)
         if fill_gaps:
             output = _fill(request, settings, report, opened)
         else:
