@@ -53,7 +53,9 @@ def _fragment(record: Record, unit: Unit, tool: str) -> Fragment:
     form = unit.form
     assert form is not None
     _note(record, form)
-    aliases = [] if unit.session is None else [f"{tool} session {unit.session}"]
+    # One of a trace is enough to join it to its session: that without a parent.
+    joins = unit.session is not None and "parent" not in form
+    aliases = [f"{tool} session {unit.session}"] if joins else []
     trace = unit.trace
     if trace is None and form.get("signal") == "annotation":
         of, target = form.get("of"), str(form.get("id"))

@@ -34,6 +34,7 @@ class Remains:
         self._said: dict[int, tuple[Said, Said]] = {}
         self._messages: dict[tuple[int, str], Message] = {}
         self._done: set[tuple[str, str]] = set()
+        self._records: dict[int, set[int]] = {}
         self._traces = {id(event.record): event.link or event.key for event in family}
         owners = {id(record): row for row in reversed(rows) for record in row.records}
         self._row_of: dict[tuple[str, str], Conversation] = {}
@@ -83,27 +84,32 @@ class Remains:
                 self._of_trace[trace] = row
 
     def _link(self) -> None:
-        """A row that began while another of its trace ran is its child, where nothing closer is known."""
-        spans: dict[int, tuple[int, int]] = {}
-        by_trace: dict[str, list[Conversation]] = {}
-        for (trace, _), row in self._row_of.items():
-            if row not in by_trace.setdefault(trace, []):
-                by_trace[trace].append(row)
+        """A row that began between two calls of another of its trace is its child, where nothing closer is known.
+
+        One that began while a model answered runs beside it.
+        """
+        calls: dict[int, list[tuple[int, int]]] = {}
+        by_trace: dict[str, dict[int, Conversation]] = {}
         for (trace, name), row in self._row_of.items():
+            by_trace.setdefault(trace, {})[id(row)] = row
+            message = self._messages.get((id(row), name))
             form = self._forms[trace, name]
             start, end = nanoseconds(form.get("start")), nanoseconds(form.get("end"))
-            if start is not None and (id(row), name) in self._messages:
-                known = spans.get(id(row), (start, start))
-                spans[id(row)] = (min(known[0], start), max(known[1], end or start))
+            if start is not None and message is not None and message.role == "assistant":
+                calls.setdefault(id(row), []).append((start, start if end is None else end))
         for rows in by_trace.values():
-            for row in rows:
-                if row.parent is None and id(row) in spans:
-                    start = spans[id(row)][0]
-                    around = [other for other in rows if other is not row and id(other) in spans]
-                    around = [other for other in around if spans[id(other)][0] < start < spans[id(other)][1]]
-                    closest = max(around, key=lambda other: spans[id(other)][0], default=None)
+            for own, row in rows.items():
+                if row.parent is None and own in calls:
+                    start = min(calls[own])[0]
+                    around = [other for other in rows if other != own and _between(calls.get(other, []), start)]
+                    closest = max(around, key=lambda other: min(calls[other]), default=None)
                     if closest is not None:
-                        row.parent = Identity(str(closest.native_id), branch=closest.branch)
+                        row.parent = Identity(str(rows[closest].native_id), branch=rows[closest].branch)
+        named = {(row.native_id, row.branch): row for row in self._rows}
+        for row in self._rows:
+            parent = named.get((row.parent.key, row.parent.branch)) if row.parent is not None else None
+            if parent is not None:
+                _inherit(row, parent)
 
     def _said_of(self, row: Conversation) -> tuple[Said, Said]:
         """What a row says; and with what was kept beside its messages when this was first asked."""
@@ -122,7 +128,9 @@ class Remains:
         row = self._owner(event, place)
         if row is None:
             return False
-        if event.record not in row.records:
+        held = self._records.setdefault(id(row), {id(record) for record in row.records})
+        if id(event.record) not in held:
+            held.add(id(event.record))
             row.records = [*row.records, event.record]
         if place is None or place in self._done:
             return True
@@ -329,6 +337,22 @@ def _thin(told: Any, said: Said) -> None:
 
 def _words(messages: Sequence[Message]) -> list[Any]:
     return [atom for message in messages if message.role not in ("system", "developer") for atom in atoms(message)]
+
+
+def _between(calls: list[tuple[int, int]], start: int) -> bool:
+    """Whether a time lies between the first and the last of these calls, and in none of them."""
+    before = any(end <= start for _, end in calls)
+    return before and any(start <= begun for begun, _ in calls) and not any(one < start < end for one, end in calls)
+
+
+def _inherit(row: Conversation, parent: Conversation) -> None:
+    """Turns of the agent that handed its history over are that row's, where the history has any of its answers."""
+    told = set(_words(parent.messages))
+    own = next((place for place, said in enumerate(row.messages) if (said.extra or {}).get("span_id")), 0)
+    before = [message for message in row.messages[:own] if message.role not in ("system", "developer")]
+    if any(message.role == "assistant" for message in before):
+        for message in before:
+            message.inherited = message.inherited or told.issuperset(atoms(message))
 
 
 def _order(event: StoredEvent) -> tuple[bool, int, bytes]:

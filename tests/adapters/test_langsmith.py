@@ -266,3 +266,31 @@ def _apart(record: dict[str, Any]) -> list[Any]:
     if "post" in record:
         return [{"post": [each]} for each in record["post"]] + [{"patch": [each]} for each in record["patch"]]
     return [record]
+
+
+def test_an_agent_that_was_handed_the_history_inherits_it() -> None:
+    hand = {
+        "role": "assistant",
+        "content": "",
+        "tool_calls": [{"id": "h", "type": "function", "function": {"name": "hand", "arguments": "{}"}}],
+    }
+    handed = {"role": "tool", "tool_call_id": "h", "content": "handed over"}
+    lead, help_out = {"role": "system", "content": "You lead."}, {"role": "system", "content": "You help."}
+    helped = {"role": "assistant", "content": "Done."}
+    records = [
+        run("chain", "t1", 0, 20, name="team"),
+        run("llm", "m1", 1, 2, "t1", inputs={"messages": [lead, HI]}, outputs={"output": hand}),
+        run("chain", "sub", 3, 6, "t1", name="helper"),
+        run("llm", "m2", 4, 5, "sub", inputs={"messages": [help_out, HI, hand, handed]}, outputs={"output": helped}),
+        run("llm", "m3", 7, 8, "t1", inputs={"messages": [lead, HI, hand, handed, helped]}, outputs={"output": HELLO}),
+        *(
+            run("llm", f"p{n}", 10 + n / 10, 15, "t1", inputs={"prompts": [f"part {n}"]}, outputs={"output": str(n)})
+            for n in (1, 2)
+        ),
+    ]
+    main, helper, *parts = read("langsmith", records)
+    assert helper["parent_id"] == main["rollout_id"]
+    assert [info["inherited"] for info in helper["message_info"]] == [False, True, True, True, False]
+    assert (main["agent"], helper["agent"]) == ("team", "helper")
+    assert [text for _, text in talk(main)] == ["You lead.", "Hi", "", "handed over", "Done.", "Hello."]
+    assert [row["parent_id"] for row in parts] == [None, None]
