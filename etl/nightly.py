@@ -49,7 +49,7 @@ def _added(objects: list[dict[str, int]]) -> dict[str, int]:
 
 def run(
     config: Config, *, reparse: bool = False, dry_run: bool = False, now: datetime | None = None,
-    progress: OnProgress | None = None,
+    progress: OnProgress | None = None, pseudonym_key: bytes | None = None,
 ) -> Night:  # fmt: skip
     """Read every source into the lake. A source whose paths are not there is in `failed`, and the others are read.
 
@@ -58,7 +58,7 @@ def run(
     night = Night()
     for source in config.sources:
         try:
-            report = _read(config.lake, source, reparse, dry_run, now, progress)
+            report = _read(config.lake, source, reparse, dry_run, now, progress, pseudonym_key)
         except (UsageError, SourceError) as error:
             night.failed[source.name] = str(error)
         else:
@@ -68,8 +68,9 @@ def run(
 
 
 def _read(
-    lake: str, source: SourceConfig, reparse: bool, dry_run: bool, now: datetime | None, progress: OnProgress | None
-) -> Report:
+    lake: str, source: SourceConfig, reparse: bool, dry_run: bool, now: datetime | None, progress: OnProgress | None,
+    pseudonym_key: bytes | None,
+) -> Report:  # fmt: skip
     limits = Limits() if source.max_record_mb is None else Limits(record_bytes=source.max_record_mb << 20)
     return ingest(
         source.paths,
@@ -81,6 +82,7 @@ def _read(
         engine=source.engine or "local",
         ray_address=source.ray_address,
         redact=source.redact or "secrets",
+        pseudonym_key=pseudonym_key,
         exclude=source.exclude or (),
         limits=limits,
         reparse=reparse,

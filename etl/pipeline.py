@@ -23,6 +23,7 @@ from etl.framing import LIMITS, Limits
 from etl.lake import KnownFile, Lake
 from etl.mapping import load_map
 from etl.reading import UNDETECTED, micros_now
+from etl.redact.keys import kept_key
 from etl.replaying import read_rejects
 from etl.report import FileResult, Report
 from etl.runs import drift, run_report, source_runs
@@ -44,6 +45,8 @@ class Progress(NamedTuple):
 OnProgress = Callable[[Progress], None]
 
 ENGINES = ("local", "ray")
+KEYS = Path("~/.local/state/etl/keys")
+"""Where the keys of lakes lie that nobody gives: outside the data, for this user alone."""
 
 
 def ingest(
@@ -64,6 +67,7 @@ def ingest(
     strict: bool = False,
     engine: str = "local",
     ray_address: str | None = None,
+    pseudonym_key: bytes | None = None,
 ) -> Report:
     """Read logs into a lake: files, folders and globs, their format told by content; reading again changes nothing.
 
@@ -71,7 +75,8 @@ def ingest(
     default the adapter's or the map's name), `now` is the clock, `strict` lets an adapter's
     exception through. Raises UsageError where the call is wrong and LakeError where the lake cannot be written; what
     is wrong with a file or a record is in the report and in the lake. With the `engine` ray the files are read by the
-    cluster at `ray_address` (else one on this machine) rather than by `workers` processes; the rows are the same.
+    cluster at `ray_address` (else one on this machine) rather than by `workers` processes; the rows are the same. The
+    policy pii names what is personal with `pseudonym_key`, else with a key that is kept for this lake in KEYS.
     """
     if engine not in ENGINES:
         raise UsageError(f"no engine is called {engine!r}; use one of: {', '.join(ENGINES)}")
@@ -84,6 +89,7 @@ def ingest(
     settings = run_settings(lake, now, source, format, redact, limits, dry_run, strict)
     settings = settings._replace(mapping=mapping)
     with running(settings) as (opened, report):
+        settings = keyed(opened, settings._replace(key=pseudonym_key))
         known = _known(opened, source)
         found = changes(files, known, source, "mapped" if mapping else format, reparse, mapping)
         kinds = {change.file.uri: change.kind for change in found}
@@ -111,6 +117,7 @@ def replay(
     now: datetime | None = None,
     limits: Limits = LIMITS,
     progress: OnProgress | None = None,
+    pseudonym_key: bytes | None = None,
 ) -> Report:
     """Read rejected records again, after a fix: from their files where these are still there, else from the bytes kept.
 
@@ -118,6 +125,7 @@ def replay(
     """
     settings = run_settings(lake, now, None, None, redact, limits, False, False)
     with running(settings) as (opened, report):
+        settings = keyed(opened, settings._replace(key=pseudonym_key))
         read = read_rejects(opened, settings, source, reason, _counting(progress, []))
         _finish(opened, settings, report, read, [], {})
     return report
@@ -133,6 +141,13 @@ def run_settings(
         raise UsageError(f"`now` is no usable time: {now}")
     batch_id = f"b_{time.strftime('%Y%m%dT%H%M%S', time.gmtime(at // 1_000_000))}_{uuid.uuid4().hex[:8]}"
     return Settings(str(lake), batch_id, at, source, format, redact, limits, dry_run, strict)
+
+
+def keyed(lake: Lake, settings: Settings) -> Settings:
+    """The settings with the key of the lake's pseudonyms, where the policy needs one."""
+    if settings.redact != "pii" or settings.key is not None:
+        return settings
+    return settings._replace(key=kept_key(lake.id, KEYS.expanduser()))
 
 
 @contextlib.contextmanager

@@ -42,6 +42,8 @@ class Settings(NamedTuple):
     """Let an adapter's exception through instead of turning its record into a reject (tests)."""
     mapping: Mapping | None = None
     """Which column is what, where the user says so."""
+    key: bytes | None = None
+    """Of the pseudonyms of personal data."""
 
 
 class Staging:
@@ -50,7 +52,7 @@ class Staging:
     def __init__(self, settings: Settings, worker: str) -> None:
         self._settings = settings
         self._worker = worker
-        self._redactor = Redactor(settings.redact)
+        self._redactor = Redactor(settings.redact, settings.key)
         self._writers: dict[str, StagingWriter] = {}
 
     def write(self, name: str, table: pa.Table) -> None:

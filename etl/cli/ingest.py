@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 import click
 
 from etl.cli.nightly import exit_code, nightly, send_metrics
-from etl.cli.options import format_option, json_option, lake_option, redact_option
+from etl.cli.options import format_option, json_option, lake_option, pseudonym_key, redact_option
 
 if TYPE_CHECKING:
     from etl.homes import AgentHome
@@ -119,6 +119,7 @@ def ingest(
             engine=engine,
             ray_address=ray_address,
             redact=redact,
+            pseudonym_key=pseudonym_key(),
             exclude=exclude,
             limits=Limits(record_bytes=max_record_mb << 20),
             reparse=reparse,

@@ -13,6 +13,7 @@ import click
 from click.core import ParameterSource
 
 from etl.cli.exits import DONE, DONE_WITH_FAILURES
+from etl.cli.options import pseudonym_key
 from etl.errors import EtlError, UsageError
 
 if TYPE_CHECKING:
@@ -51,7 +52,14 @@ def nightly(
     if ctx.get_parameter_source("lake") != ParameterSource.DEFAULT:
         config = config.model_copy(update={"lake": ctx.params["lake"]})
     with shown_progress() as progress:
-        night = run(config, reparse=reparse, dry_run=dry_run, now=dt.datetime.now(dt.UTC), progress=progress)
+        night = run(
+            config,
+            reparse=reparse,
+            dry_run=dry_run,
+            now=dt.datetime.now(dt.UTC),
+            progress=progress,
+            pseudonym_key=pseudonym_key(),
+        )
     if config.report is not None:
         _write(Path(config.report), night)
     if as_json:

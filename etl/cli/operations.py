@@ -9,7 +9,7 @@ from typing import Any
 import click
 
 from etl.cli.exits import DONE, DONE_WITH_FAILURES, FAILED
-from etl.cli.options import json_option, lake_option, redact_option
+from etl.cli.options import json_option, lake_option, pseudonym_key, redact_option
 from etl.harmless import harmless_line
 
 
@@ -34,7 +34,11 @@ def sources(lake: str, as_json: bool, source: str | None, state: str | None) -> 
     )
     columns = ("source", "state", "records_in", "rows", "rejects", "file")
     listed = [{**file, "file": file["error"] or file["uri"]} for file in files]
-    drifted = [found for found in drift(source_runs(Lake.open(lake).reports())) if state is None and source in (None, found.source)]
+    drifted = [
+        found
+        for found in drift(source_runs(Lake.open(lake).reports()))
+        if state is None and source in (None, found.source)
+    ]
     code = _print(as_json, "sources", files, columns, listed, {"drift": [found._asdict() for found in drifted]})
     for found in () if as_json else drifted:
         note(harmless_line(f"drift in {found.source} (batch {found.batch_id}): {found.message}"))
@@ -77,7 +81,13 @@ def _replay(lake: str, as_json: bool, source: str | None, reason: str | None, re
     Lake.open(lake)  # a lake that is not there is not to be made
     with shown_progress() as progress:
         report = replay(
-            lake, source=source, reason=reason, redact=redact, now=dt.datetime.now(dt.UTC), progress=progress
+            lake,
+            source=source,
+            reason=reason,
+            redact=redact,
+            pseudonym_key=pseudonym_key(),
+            now=dt.datetime.now(dt.UTC),
+            progress=progress,
         )
     if as_json:
         print_json(report.to_json())

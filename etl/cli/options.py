@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any, TypeVar
 
 import click
@@ -59,8 +61,22 @@ def redact_option(command: Command) -> Command:
     """`--redact`, wherever rows are written."""
     return click.option(
         "--redact",
-        type=click.Choice(["none", "secrets"]),
+        type=click.Choice(["none", "secrets", "pii"]),
         default="secrets",
         show_default=True,
-        help="What is replaced by a label before anything is written.",
+        help="What is replaced by a label before anything is written: secrets, or personal data (pii) too.",
     )(command)
+
+
+def pseudonym_key() -> bytes | None:
+    """The key of the environment (`ETL_PSEUDONYM_KEY`, or the file that `ETL_PSEUDONYM_KEY_FILE` names), if any."""
+    from etl.errors import UsageError
+    from etl.redact.keys import given_key
+
+    if name := os.environ.get("ETL_PSEUDONYM_KEY_FILE"):
+        try:
+            return given_key(Path(name).read_text(encoding="utf-8"))
+        except (OSError, UnicodeDecodeError) as error:
+            raise UsageError(f"{name}: the key for pseudonyms cannot be read ({error})") from None
+    text = os.environ.get("ETL_PSEUDONYM_KEY")
+    return None if text is None else given_key(text)

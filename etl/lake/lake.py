@@ -111,6 +111,11 @@ class Lake:
                 self._place.write_text(name, text, batch.folder)
 
     @property
+    def id(self) -> str:
+        """What the lake is known by wherever it is moved to."""
+        return str(snapshot(self._place, "rollouts").delta.metadata().id)
+
+    @property
     def root(self) -> str:
         """Absolute path of the lake's folder."""
         return str(self._place.root)

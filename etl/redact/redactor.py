@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections import Counter
-from typing import final
+from typing import TYPE_CHECKING, final
 
 import pyarrow as pa
 
@@ -15,8 +15,11 @@ from etl.redact.search import masked_texts
 from etl.redact.spans import Masked
 from etl.schema import TABLES
 
-POLICIES = ("secrets", "none")
-"""What can be asked for today; `pii` and `strict` are refused until they are there."""
+if TYPE_CHECKING:
+    from etl.redact.personal import Personal
+
+POLICIES = ("secrets", "pii", "none")
+"""What can be asked for: secrets; secrets and personal data; nothing, for rows known to hold neither."""
 
 _SEAL = object()
 _COUNTS = "redactions"
@@ -46,24 +49,31 @@ class Redacted:
 
 
 class Redactor:
-    """Applies one policy: `secrets`, or `none` for rows known to hold none. Cheap to make, safe in any process.
+    """Applies one policy. Cheap to make, safe in any process.
 
-    `version` names the rules, so that a lake can tell which of its rows older rules have seen.
+    `key` makes the pseudonyms of personal data, the same in every table of a lake (`etl.redact.keys`). `version` names
+    the rules, so that a lake can tell which of its rows older rules have seen.
     """
 
-    def __init__(self, policy: str = "secrets") -> None:
-        if policy in ("pii", "strict"):
-            raise UsageError(f"the redaction policy {policy!r} comes with a later version; use one of: {_known()}")
+    def __init__(self, policy: str = "secrets", key: bytes | None = None) -> None:
         if policy not in POLICIES:
             raise UsageError(f"no redaction policy is called {policy!r}; use one of: {_known()}")
         self.policy = policy
-        self.version = f"{rules.VERSION}+{kept.version()}" if policy == "secrets" else "none"
+        self.version = "none" if policy == "none" else f"{rules.VERSION}+{kept.version()}"
+        self._personal = None
+        if policy == "pii":
+            from etl.redact import personal
+
+            if not key:
+                raise UsageError("the redaction policy pii needs a key for its pseudonyms")
+            self._personal = personal.Personal(key)
+            self.version += f"+{personal.VERSION}"
 
     def table(self, name: str, table: pa.Table) -> Redacted:
         """The rows with every secret replaced by its label, and `redactions` counting them, added to what it held."""
         if name not in TABLES:
             raise UsageError(f"no table is called {name!r}; tables: {', '.join(TABLES)}")
-        return Redacted(name, table if self.policy == "none" else _masked(name, table), _SEAL)
+        return Redacted(name, table if self.policy == "none" else _masked(name, table, self._personal), _SEAL)
 
     def text(self, text: str) -> tuple[str, dict[str, int]]:
         """One text with its secrets replaced, and how often each rule did so.
@@ -74,7 +84,7 @@ class Redactor:
         if self.policy == "none":
             return text, {}
         try:
-            found = masked_texts(pa.chunked_array([pa.array([text], pa.string())]))
+            found = masked_texts(pa.chunked_array([pa.array([text], pa.string())]), self._personal)
         except UnicodeEncodeError:
             raw = text.encode("utf-8", "surrogatepass").decode("latin-1")
             masked, counts = self.text(raw)
@@ -87,8 +97,8 @@ def _known() -> str:
     return ", ".join(repr(policy) for policy in POLICIES)
 
 
-def _masked(name: str, table: pa.Table) -> pa.Table:
-    found = masked_texts(_texts(table, UNMASKED[name]))
+def _masked(name: str, table: pa.Table, personal: Personal | None) -> pa.Table:
+    found = masked_texts(_texts(table, UNMASKED[name]), personal)
     if not found:
         return table
     plan = Plan(UNMASKED[name], COPIES[name], pa.array(list(found), pa.string()), list(found.values()))

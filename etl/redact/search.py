@@ -11,7 +11,7 @@ import bisect
 import re
 from collections import Counter
 from collections.abc import Iterator
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -20,12 +20,15 @@ from etl.redact import kept, rules
 from etl.redact.escapes import UNCLEAR, View, padded, text_ends
 from etl.redact.spans import LABEL, Masked, Span, mask
 
+if TYPE_CHECKING:
+    from etl.redact.personal import Personal
+
 WINDOW = kept.WINDOW
 OVERLAP = 1 << 13
 _SLICE = 1 << 23
 _GROUP = 32
 _ROUNDS = 8
-_NUMBER = re.compile(r"-?[0-9][0-9.eE+-]*")
+_NUMBER = re.compile(r"-?[0-9]+(?:\.[0-9]+)?(?:[eE][+-]?[0-9]+)?")
 
 
 class Window(NamedTuple):
@@ -36,15 +39,15 @@ class Window(NamedTuple):
     piece: str
 
 
-def masked_texts(texts: pa.ChunkedArray) -> dict[str, Masked]:
-    """Every text of a column that holds a secret, with what is left of it.
+def masked_texts(texts: pa.ChunkedArray, personal: Personal | None = None) -> dict[str, Masked]:
+    """Every text of a column that holds a secret (or, with its rules, something personal), with what is left of it.
 
     What a replacement leaves is searched again until nothing is found in it, so masking twice is masking once.
     """
     found: dict[str, Masked] = {}
     origins: dict[str, list[str]] | None = None
     for _ in range(_ROUNDS):
-        changed = _masked_once(texts)
+        changed = _masked_once(texts, personal)
         if not changed:
             break
         following: dict[str, list[str]] = {}
@@ -58,30 +61,34 @@ def masked_texts(texts: pa.ChunkedArray) -> dict[str, Masked]:
     return found
 
 
-def _masked_once(texts: pa.ChunkedArray) -> dict[str, Masked]:
+def _masked_once(texts: pa.ChunkedArray, personal: Personal | None) -> dict[str, Masked]:
     spans: dict[str, list[Span]] = {}
-    for window in _windows(texts):
-        found = list(_spans(window))
+    for window in _windows(texts, personal):
+        found = list(_spans(window, personal))
         if found:
             spans.setdefault(window.text, []).extend(found)
     return {text: mask(text, group) for text, group in spans.items()}
 
 
-def _spans(window: Window) -> Iterator[Span]:
+def _spans(window: Window, personal: Personal | None = None) -> Iterator[Span]:
     view = View(window.piece)
     labels = [match.span() for match in LABEL.finditer(window.piece)]
     size = len(window.piece)
-    for span in (*kept.spans(view), *rules.spans(view)):
+    offers = [*kept.spans(view), *rules.spans(view), *(personal.spans(view) if personal else ())]
+    for span in offers:
         start, end = span.start, span.end
         if any(start >= first and end <= last for first, last in labels) or start >= end:
             continue
         if _is_bare_number(window.piece, start, end):
-            continue
+            if not span.put:
+                continue
+            if window.piece.lstrip()[:1] in ("{", "["):
+                span = span._replace(put=_number_for(span.put))
         cut_before = start == 0 and window.start > 0
         cut_after = end == size and window.start + size < len(window.text)
         if (cut_before or cut_after) and end - start < OVERLAP // 2:
             continue
-        yield Span(window.start + start, window.start + end, span.rule, span.rank)
+        yield span._replace(start=window.start + start, end=window.start + end)
 
 
 def _is_bare_number(text: str, start: int, end: int) -> bool:
@@ -91,7 +98,12 @@ def _is_bare_number(text: str, start: int, end: int) -> bool:
     return text[:start].rstrip()[-1:] in (":", "[", ",") and text[end : end + 80].lstrip()[:1] in (",", "]", "}", "")
 
 
-def _windows(texts: pa.ChunkedArray) -> Iterator[Window]:
+def _number_for(put: str) -> str:
+    """A number that stands for a pseudonym where JSON has one without quotes: too short for any rule to find it."""
+    return str(100_000 + int.from_bytes(put.encode(), "big") % 900_000)
+
+
+def _windows(texts: pa.ChunkedArray, personal: Personal | None) -> Iterator[Window]:
     """The suspicious pieces of suspicious texts, each text once."""
     short: list[pa.Array] = []
     seen: list[memoryview] = []
@@ -106,13 +118,13 @@ def _windows(texts: pa.ChunkedArray) -> Iterator[Window]:
             if data not in seen:
                 seen.append(data)
                 in_ascii = pc.string_is_ascii(chunk.slice(place, 1))[0].as_py()
-                yield from _windows_of_long(data, in_ascii=in_ascii)
+                yield from _windows_of_long(data, personal, in_ascii=in_ascii)
     distinct = pa.chunked_array(short, pa.string()).unique()
     # Texts without a backslash need no escapes undone; a filter leaves null out.
     escaped = pc.match_substring(distinct, "\\")
     for group in (distinct.filter(pc.invert(escaped)), distinct.filter(escaped)):
         for part in _slices(group):
-            for index in _suspects(part):
+            for index in _suspects(part, personal):
                 piece = part[index].as_py()
                 yield Window(piece, 0, piece)
 
@@ -123,7 +135,7 @@ def _bytes_of(texts: pa.Array, place: int) -> memoryview:
     return memoryview(texts.buffers()[2])[ends[place] : ends[place + 1]]
 
 
-def _windows_of_long(data: memoryview, *, in_ascii: bool) -> Iterator[Window]:
+def _windows_of_long(data: memoryview, personal: Personal | None, *, in_ascii: bool) -> Iterator[Window]:
     """Overlapping pieces of a text. A text in ASCII is not decoded as a whole before one of them is suspicious."""
     whole = "" if in_ascii else str(data, "utf-8")
     starts = range(0, (len(data) if in_ascii else len(whole)) - OVERLAP, WINDOW - OVERLAP)
@@ -133,7 +145,7 @@ def _windows_of_long(data: memoryview, *, in_ascii: bool) -> Iterator[Window]:
             pieces = [str(data[start : start + WINDOW], "ascii") for start in group]
         else:
             pieces = [whole[start : start + WINDOW] for start in group]
-        for index in _suspects(pa.array(pieces, pa.string())):
+        for index in _suspects(pa.array(pieces, pa.string()), personal):
             whole = whole or str(data, "ascii")
             yield Window(whole, group[index], pieces[index])
 
@@ -149,8 +161,11 @@ def _slices(texts: pa.Array) -> Iterator[pa.Array]:
         start = stop
 
 
-def _suspects(texts: pa.Array) -> list[int]:
+def _suspects(texts: pa.Array, personal: Personal | None) -> list[int]:
     """Which texts may hold something: a superset of those in which `_spans` finds it."""
     shown = padded(texts)
     marked = pc.indices_nonzero(pc.match_substring_regex(shown, f"{rules.SUSPECT}|{UNCLEAR}")).to_pylist()
-    return sorted({*marked, *kept.suspects(shown)})
+    found = {*marked, *kept.suspects(shown)}
+    if personal is not None:
+        found |= set(pc.indices_nonzero(pc.match_substring_regex(shown, personal.suspect)).to_pylist())
+    return sorted(found)

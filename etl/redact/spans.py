@@ -1,8 +1,8 @@
 """Places in a text that a rule wants masked, and how the masked text is made from them.
 
 A span is an offer of one rule; offers that overlap are joined, so that the order in which rules run never matters.
-What replaces a span is its label. Labels of equal rules are equal; when values get pseudonyms of their own, `label`
-is where they come in, because it alone decides what a reader sees in place of a value.
+What replaces a span is its label. Labels of equal rules are equal; personal values have pseudonyms, so that equal
+values still are.
 """
 
 from __future__ import annotations
@@ -12,8 +12,8 @@ from collections import Counter
 from collections.abc import Iterable
 from typing import NamedTuple
 
-LABEL = re.compile(r"<SECRET_[a-z0-9_]+>")
-"""Everything `label` can return; no rule may match it."""
+LABEL = re.compile(r"<(?:SECRET_[a-z0-9_]+|(?:EMAIL|PHONE|CARD|IBAN|NATIONAL_ID|IP)_[0-9a-f]{8})>")
+"""Everything `label` and `pseudonym` can return; no rule may match it."""
 
 
 class Span(NamedTuple):
@@ -23,6 +23,8 @@ class Span(NamedTuple):
     end: int
     rule: str
     rank: int = 0
+    put: str = ""
+    """What stands in its place; empty for the label of its rule."""
 
 
 class Masked(NamedTuple):
@@ -41,13 +43,22 @@ def label(rule: str) -> str:
     return f"<SECRET_{rule}>"
 
 
+def pseudonym(kind: str, mark: str) -> str:
+    """What stands in place of a value that has a name of its own; `mark` is hexadecimal and as good as unique.
+
+    >>> pseudonym("email", "7f3a9c21d0")
+    '<EMAIL_7f3a9c21>'
+    """
+    return f"<{kind.upper()}_{mark[:8]}>"
+
+
 def merge(spans: Iterable[Span]) -> list[Span]:
     """Disjoint spans in text order; each group of overlapping ones becomes one, named by the best of them.
 
     The best is the one of the highest rank, then the longest, then the first by name: never the first to be found.
 
     >>> merge([Span(4, 9, "token"), Span(0, 6, "password", 1), Span(20, 30, "jwt")])
-    [Span(start=0, end=9, rule='password', rank=1), Span(start=20, end=30, rule='jwt', rank=0)]
+    [Span(start=0, end=9, rule='password', rank=1, put=''), Span(start=20, end=30, rule='jwt', rank=0, put='')]
     """
     merged: list[Span] = []
     group: list[Span] = []
@@ -66,7 +77,7 @@ def merge(spans: Iterable[Span]) -> list[Span]:
 
 def _joined(group: list[Span], end: int) -> Span:
     best = min(group, key=lambda span: (-span.rank, span.start - span.end, span.rule))
-    return Span(group[0].start, end, best.rule, best.rank)
+    return Span(group[0].start, end, best.rule, best.rank, best.put)
 
 
 def mask(text: str, spans: Iterable[Span]) -> Masked:
@@ -79,7 +90,7 @@ def mask(text: str, spans: Iterable[Span]) -> Masked:
     counts: Counter[str] = Counter()
     done = 0
     for span in merge(spans):
-        pieces += (text[done : span.start], label(span.rule))
+        pieces += (text[done : span.start], span.put or label(span.rule))
         counts[span.rule] += 1
         done = span.end
     pieces.append(text[done:])

@@ -1,0 +1,40 @@
+"""The key of a lake's pseudonyms: given, or made at random and kept outside the data, for the user alone."""
+
+from __future__ import annotations
+
+import os
+import secrets
+from pathlib import Path
+
+from etl.errors import UsageError
+
+LEAST_BYTES = 16
+
+
+def given_key(text: str) -> bytes:
+    """A key as somebody gives it; UsageError where it is too short to be one."""
+    key = text.strip().encode()
+    if len(key) < LEAST_BYTES:
+        raise UsageError(
+            f"the key for pseudonyms has {len(key)} bytes; give at least {LEAST_BYTES}, as random as can be"
+        )
+    return key
+
+
+def kept_key(lake_id: str, folder: Path) -> bytes:
+    """The key of the lake with that id in a folder of keys, made where there is none; UsageError where it cannot be.
+
+    Whoever loses it gets other pseudonyms for what comes in from then on.
+    """
+    path = folder / f"{lake_id}.key"
+    try:
+        folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+        try:
+            descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
+        except FileExistsError:
+            return given_key(path.read_text(encoding="ascii"))
+        with os.fdopen(descriptor, "w", encoding="ascii") as file:
+            file.write(secrets.token_hex(32))
+        return given_key(path.read_text(encoding="ascii"))
+    except (OSError, UnicodeDecodeError) as error:
+        raise UsageError(f"{path}: the key for pseudonyms cannot be kept there ({error}); give one yourself") from None
