@@ -131,7 +131,7 @@ def main() -> None:
         asked = exploring.measure(given.rows, Path(scratch), rounds=given.rounds)
         simulated = section(Path(scratch))
     text += (
-        f"\n\n## Questions over a lake of {given.rows:,} rows\n\nWall time, the best of {given.rounds} tries in turns "
+        f"\n\n## Questions over a lake of {given.rows:,} rows\n\nCPU time, the best of {given.rounds} tries in turns "
         f"with a native DuckDB table of the same rows; both warm.\n\n{table(exploring.HEADINGS, asked)}"
     )
     text += "\n" + simulated.rstrip()
