@@ -1,8 +1,9 @@
 """Tool calls into steps: arguments as the text of an object, ids made unique, each result paired with its call.
 
 A result answers the open call with its id: of the latest message that made one, the first; without an id, the first
-open call of the same name; without a name either, the first open call of the latest message that made one. A missing
-result stays missing, an orphan stays where it is; nothing is invented.
+open call of the same name; without a name either, the first open call of the latest message that made one. A result
+whose id no call has looks like this among the open calls that were logged without one. A missing result stays missing,
+an orphan stays where it is; nothing is invented.
 """
 
 from __future__ import annotations
@@ -154,13 +155,16 @@ class Pairing:
     def _answered(self, message: Message) -> StepRow | None:
         if message.call_id:
             waiting = self._open.get(message.call_id)
-            if not waiting:
+            if waiting:
+                if len(waiting) == 1:
+                    return waiting.pop()
+                latest = waiting[-1].message_index
+                return waiting.pop(next(n for n, step in enumerate(waiting) if step.message_index == latest))
+            if waiting is not None or not self._open.get(None):
                 return None
-            if len(waiting) == 1:
-                return waiting.pop()
-            latest = waiting[-1].message_index
-            return waiting.pop(next(n for n, step in enumerate(waiting) if step.message_index == latest))
-        candidates = [step for waiting in self._open.values() for step in waiting]
+            candidates = [*self._open[None]]
+        else:
+            candidates = [step for waiting in self._open.values() for step in waiting]
         if message.name:
             candidates = [step for step in candidates if step.name == message.name]
         else:

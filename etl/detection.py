@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import stat
 from collections.abc import Iterator
 from itertools import islice
@@ -39,6 +40,11 @@ _MAGIC = (
     (b"\x37\x7f\x06\x82", "the log of an SQLite database, read with it"),
     (b"\x37\x7f\x06\x83", "the log of an SQLite database, read with it"),
 )
+_OPENS = re.compile(
+    rb"(?:\xef\xbb\xbf)?[ \t\r\n\x00]*"
+    rb'(?:\{\s*(?:["}]|\Z)|\[\s*(?:["{\[\]]|true\b|false\b|null\b|-?\d[\d.eE+-]*\s*(?:[,\]]|\Z)|\Z))'
+)
+"""How JSON begins; a bracket alone also opens text (`[Request interrupted …]`)."""
 _LFS = b"version https://git-lfs.github.com/spec/"
 _SPEECH = {
     "messages",
@@ -81,6 +87,13 @@ _SPEECH = {
     "utterance",
 }
 """Keys that a conversation has somewhere near its top; a single object without any of them is settings or metadata."""
+
+
+_ASKS = frozenset({"prompt", "question", "instruction", "input", "problem", "problem_statement", "query", "task"})
+_ANSWERS = (_SPEECH - _ASKS) | {
+    "completion", "completions", "responses", "answers", "result", "results", "prediction", "teachers",
+}  # fmt: skip
+"""Keys of what is asked, and of what could be an answer or a transcript."""
 
 
 class Skipped(SourceError):
@@ -201,7 +214,7 @@ def _refuse(sample: Sample, scores: dict[str, float]) -> None:
             raise Skipped(f"{sample.uri}: {what}")
     if (known := lies_beside(sample.values)) is not None:
         raise Skipped(f"{sample.uri}: {known}")
-    if not sample.values and head.lstrip(b"\xef\xbb\xbf \t\r\n\x00")[:1] in (b"{", b"["):
+    if not sample.values and _OPENS.match(head):
         raise DetectionError(
             f"{sample.uri}: begins like JSON, but holds no whole record (cut off?); "
             "name its format with --format to keep what there is as a reject"
@@ -211,6 +224,10 @@ def _refuse(sample: Sample, scores: dict[str, float]) -> None:
         raise Skipped(f"{sample.uri}: {kind}; no adapter reads it")
     if len(sample.values) == 1 and not sample.array and not _speaks(sample.values[0]):
         raise Skipped(f"{sample.uri}: a single JSON object without messages (settings, metadata or metrics)")
+    if len(sample.values) == 1 and _describes_a_set(sample.values[0]):
+        raise Skipped(f"{sample.uri}: the description of a data set (its columns and splits), not its rows")
+    if all(isinstance(value, dict) and _only_asks(value) for value in sample.values):
+        raise Skipped(f"{sample.uri}: tasks or prompts without an answer of a model")
     if all(_is_flat(value) and not _speaks(value) for value in sample.values):
         raise Skipped(f"{sample.uri}: rows of plain values, none that a conversation has (metrics, ids)")
     claims = [f"{name} {score:.2f}" for name, score in sorted(scores.items(), key=lambda item: -item[1])[:3] if score]
@@ -225,6 +242,21 @@ def _is_flat(value: object) -> bool:
     if not isinstance(value, dict) or "type" in value:
         return False
     return not any(isinstance(item, (dict, list)) for item in value.values())
+
+
+def _describes_a_set(value: object, depth: int = 1) -> bool:
+    """Whether an object is what Hugging Face keeps beside a data set, or several of them by name."""
+    if not isinstance(value, dict) or not value:
+        return False
+    features = value.get("features")
+    if isinstance(features, (dict, list)):
+        return not value.keys() & (_ANSWERS | {"messages"})
+    return depth > 0 and all(_describes_a_set(item, depth - 1) for item in value.values())
+
+
+def _only_asks(value: dict[str, object]) -> bool:
+    """Whether a record asks something and holds nothing that could be an answer to it."""
+    return bool(value.keys() & _ASKS) and not value.keys() & _ANSWERS
 
 
 def _speaks(value: object, depth: int = 4) -> bool:

@@ -131,8 +131,11 @@ def _line(raw: bytes, line: int, offset: int, last: bool, decoder: RecordDecoder
 
 
 def _recovered(raw: bytes, line: int, offset: int, last: bool, limits: Limits) -> Iterator[Framed]:
-    """Padding stripped, glued records parted, a cut-off record told from the one that follows it on the same line."""
-    text = raw.strip(SPACE)
+    """Padding stripped, glued records parted, a cut-off record told from the one that follows it on the same line; what
+    was so found again says it in its notes.
+    """
+    text = whole = raw.strip(SPACE)
+    padded = ("nul_padding",) if raw[:1] == b"\x00" or raw[-1:] == b"\x00" else ()
     source = ByteInput(iter(()))
     source.data, source.base = text, offset + raw.find(text)
     while source.at < len(source.data):
@@ -145,7 +148,8 @@ def _recovered(raw: bytes, line: int, offset: int, last: bool, limits: Limits) -
             except JsonError:
                 decoded = None
             if decoded is not None and (isinstance(decoded.value, (dict, list)) or piece == text):
-                yield Record(decoded.value, piece, line, place, *decoded[1:])
+                odd = padded if piece == whole else ("glued_record", *padded)
+                yield Record(decoded.value, piece, line, place, (*decoded.notes, *odd), decoded.mended)
                 source.at = end
                 pass_space(source, b"")
                 continue

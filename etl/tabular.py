@@ -108,6 +108,8 @@ def _json_type(type: pa.DataType) -> pa.DataType:
 
     if pa.types.is_timestamp(type) or pa.types.is_time(type):
         return pa.string()
+    if pa.types.is_null(type):
+        return pa.string()  # a cast of nulls inside a struct inside a list fails otherwise
     if pa.types.is_duration(type):
         return pa.int64()
     if pa.types.is_struct(type):

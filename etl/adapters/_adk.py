@@ -66,6 +66,16 @@ def listed(value: Any, name: str) -> list[Any]:
     return found if isinstance(found, list) else []
 
 
+def told(value: dict[str, Any]) -> dict[str, Any]:
+    """What an object says: dumped models are full of nulls and of objects that hold nothing else.
+
+    >>> told({"a": None, "b": {"c": [], "d": {"e": ""}}, "f": {"g": 0}})
+    {'f': {'g': 0}}
+    """
+    found = {key: told(item) if isinstance(item, dict) else item for key, item in value.items()}
+    return {key: item for key, item in found.items() if item not in (None, "", [], {})}
+
+
 def session(events: list[Any]) -> Session | str:
     """The messages of a session's events; the reason where one is no event."""
     found = Session([], [])
@@ -96,12 +106,7 @@ def _take(event: dict[str, Any], found: Session) -> None:
     said = either(event, "error_message") or either(event, "error_code")
     if said is not None:
         found.error = text(said) or str(said)
-    rest = {key: item for key, item in event.items() if key not in _HELD and item not in (None, "", [], {})}
-    actions = rest.get("actions")
-    if isinstance(actions, dict):
-        rest["actions"] = {key: item for key, item in actions.items() if item not in (None, "", [], {})}
-        if not rest["actions"]:
-            del rest["actions"]
+    rest = told({key: item for key, item in event.items() if key not in _HELD})
     if not isinstance(content, dict) or not content.get("parts"):
         bare = {key: event[key] for key in ("id", "author", "timestamp") if event.get(key)}
         found.events.append({**bare, **rest})

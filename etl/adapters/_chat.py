@@ -67,7 +67,11 @@ def chat_messages(item: Any) -> list[Message] | str:
                 others["role"] = logged
         elif value is not None:
             others[key] = value
-    return _rich(others, message) if others else [message]
+    made = _rich(others, message) if others else [message]
+    last = made[-1]
+    if role == "tool" and last.call_id is None and last.content[:2] == "[{":
+        return _several(last) or made
+    return made
 
 
 def _rich(rest: dict[str, Any], message: Message) -> list[Message]:
@@ -105,6 +109,31 @@ def _rich(rest: dict[str, Any], message: Message) -> list[Message]:
     if results and not (message.content or message.parts or message.calls or message.reasoning):
         return results
     return [*results, message]
+
+
+def _several(message: Message) -> list[Message] | None:
+    """The results of several calls that stand as a JSON list in the text of one message, each with the id of its call;
+    None where the text is anything else.
+    """
+    listed = parsed(message.content)
+    if not isinstance(listed, list) or not all(_names_its_call(item) for item in listed):
+        return None
+    made = [
+        Message("tool", plain(item["content"]), call_id=item["tool_call_id"], name=item.get("name")) for item in listed
+    ]
+    for found, item in zip(made, listed, strict=True):
+        found.at = message.at
+        found.extra = {
+            key: left for key, left in item.items() if key not in ("tool_call_id", "name", "content")
+        } or None
+    made[0].id, made[0].parts = message.id, message.parts
+    made[0].extra = {**(message.extra or {}), **(made[0].extra or {})} or None
+    return made
+
+
+def _names_its_call(item: Any) -> bool:
+    named = isinstance(item, dict) and isinstance(item.get("tool_call_id"), str) and "content" in item
+    return named and isinstance(item.get("name"), (str, type(None)))
 
 
 def _content(content: Any, message: Message, results: list[Message], rest: dict[str, Any]) -> None:

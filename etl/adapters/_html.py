@@ -7,7 +7,8 @@ import re
 from html.parser import HTMLParser
 
 _TAG = re.compile(
-    r"<(?:p|br|div|a|ul|ol|li|b|i|strong|em|img|h[1-6]|pre|code|span|table|blockquote)\b[^>]*>", re.IGNORECASE
+    r"<(?:p|br|div|a|ul|ol|li|b|i|strong|em|img|h[1-6]|pre|code|span|table|blockquote)(?:\s+[\w-]+\s*=[^>]*|\s*/?)>",
+    re.IGNORECASE,
 )
 _BLOCKS = frozenset(
     {"p", "div", "br", "li", "ul", "ol", "h1", "h2", "h3", "h4", "h5", "h6", "pre", "table", "tr", "blockquote"}

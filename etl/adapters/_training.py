@@ -32,7 +32,7 @@ def row(record: Record, rest: dict[str, Any], messages: list[Message], unread: d
             if told.text or told.parts:
                 messages.insert(0, Message("system", told.text, parts=told.parts))
             break
-    _place_media(rest, messages)
+    place_media(rest, messages)
     tools = next((rest.pop(key) for key in _TOOLS if rest.get(key) is not None), None)
     made = Conversation(
         messages,
@@ -49,12 +49,18 @@ def row(record: Record, rest: dict[str, Any], messages: list[Message], unread: d
     return made
 
 
-def _place_media(rest: dict[str, Any], messages: list[Message]) -> None:
-    """Images, videos and recordings beside the turns go to the messages whose text has their marks, in order; where
-    there are more or fewer marks than files, they stay beside.
+def place_media(rest: dict[str, Any], messages: list[Message]) -> None:
+    """Images, videos and recordings beside the turns go to the messages whose text has their marks, or to the parts
+    that stand for them, in order; where there are more or fewer of these than files, they stay beside.
     """
     for key, (kind, mark) in _MEDIA.items():
         files = rest.get(key)
+        bare = [(m, index) for m in messages for index, item in enumerate(m.parts or ()) if _is_bare(item, kind)]
+        if isinstance(files, list) and files and len(files) == len(bare):
+            for (message, index), file in zip(bare, rest.pop(key), strict=True):
+                message.parts = [*(message.parts or ())]
+                message.parts[index] = {**message.parts[index], kind: file}
+            continue
         marks = sum(message.content.count(mark) for message in messages)
         if not isinstance(files, list) or not files or len(files) != marks:
             continue
@@ -65,6 +71,11 @@ def _place_media(rest: dict[str, Any], messages: list[Message]) -> None:
                 parts = [{"type": kind, kind: file} for file in waiting[:here]]
                 message.parts = [*(message.parts or ()), *parts]
                 del waiting[:here]
+
+
+def _is_bare(item: Any, kind: str) -> bool:
+    """Whether a part only says where a file belongs."""
+    return isinstance(item, dict) and item.get("type") == kind and item.keys() <= {"type", "index"}
 
 
 class Asked(NamedTuple):

@@ -8,13 +8,11 @@ prompt.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from typing import Any
 
-import msgspec
-
-from etl.adapter import Adapter, FileContext, Sample
 from etl.adapters._blocks import identifier, plain
+from etl.adapters._records import RecordAdapter, part
 from etl.conversation import Conversation, Message, Outcome, Record, ToolCall, Unusable
 
 _PARTS = ("train", "dev", "test")
@@ -23,37 +21,33 @@ _TARGETS = 5
 """A target is intent, next step, action, values, utterance."""
 
 
-class Abcd(Adapter):
+class Abcd(RecordAdapter):
     """Chats of the Action-Based Conversations set."""
 
     name = "abcd"
     version = 1
     about = "ABCD support chats: {convo_id, scenario, original, delexed}; what the agent did in its tools is a step"
+    expects = "a chat, or a set of them in parts, is a JSON object"
     splits = True
 
-    def score(self, sample: Sample) -> float:
+    def claim(self, value: dict[str, Any]) -> float:
         """Sure of `original` beside a `convo_id`, in a list or in parts."""
-        if not sample.values:
-            return 0.0
-        return sum(map(_score, sample.objects())) / len(sample.values)
+        return _score(value)
 
-    def parse(self, records: Iterable[Record], file: FileContext) -> Iterator[Outcome]:
-        """One conversation a chat."""
-        for record in records:
-            value = record.value
-            parts = _parts(value)
-            if not parts:
-                yield _outcome(record, value, None)
-                continue
-            rest = {key: item for key, item in value.items() if key not in parts}
-            if rest or not any(parts.values()):
-                left = Record(rest, msgspec.json.encode(rest), record.line, record.offset)
-                yield Unusable(left, "no_messages", "beside its parts, or in them, the file holds what is no chat")
-            for part, chats in parts.items():
-                for chat in chats:
-                    raw = msgspec.json.encode(chat)
-                    own = Record(chat, raw, record.line, record.offset, record.notes, record.mended)
-                    yield _outcome(own, chat, part)
+    def read(self, record: Record, value: dict[str, Any]) -> Iterable[Outcome]:
+        """Every chat of the record."""
+        parts = _parts(value)
+        if not parts:
+            yield _outcome(record, value, None)
+            return
+        rest = {key: item for key, item in value.items() if key not in parts}
+        if rest or not any(parts.values()):
+            yield Unusable(
+                part(record, rest), "no_messages", "beside its parts, or in them, the file holds what is no chat"
+            )
+        for name, chats in parts.items():
+            for chat in chats:
+                yield _outcome(part(record, chat), chat, name)
 
 
 def _parts(value: Any) -> dict[str, list[Any]]:

@@ -8,11 +8,11 @@ want a `--source` each.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from typing import Any
 
-from etl.adapter import Adapter, FileContext, Sample
 from etl.adapters._blocks import identifier, plain
+from etl.adapters._records import RecordAdapter
 from etl.adapters._rollouts import items, text
 from etl.conversation import Conversation, Message, Outcome, Record, Unusable
 from etl.decode import encode
@@ -22,7 +22,7 @@ _LOST = frozenset({"answer", "category", "error", "exception"})
 _QUERY = frozenset({"db_id", "question", "gold", "pred", "reward"})
 
 
-class AgentLightning(Adapter):
+class AgentLightning(RecordAdapter):
     """What Agent Lightning's examples wrote down of their rollouts."""
 
     name = "agent_lightning"
@@ -30,22 +30,20 @@ class AgentLightning(Adapter):
     about = (
         "Agent Lightning example results: twenty questions {interactions, correct}, text to SQL {pred, gold, reward}"
     )
+    expects = "a game or a query is a JSON object"
 
-    def score(self, sample: Sample) -> float:
+    def claim(self, value: dict[str, Any]) -> float:
         """Sure of the keys that a game, a lost game or a query has together."""
-        hits = sum(any(value.keys() >= keys for keys in (_GAME, _LOST, _QUERY)) for value in sample.objects())
-        return 0.9 * hits / len(sample.values) if hits else 0.0
+        return 0.9 if any(value.keys() >= keys for keys in (_GAME, _LOST, _QUERY)) else 0.0
 
-    def parse(self, records: Iterable[Record], file: FileContext) -> Iterator[Outcome]:
-        """One conversation a record."""
-        for record in records:
-            value = record.value
-            if isinstance(value, dict) and value.keys() >= _QUERY:
-                yield _query(record, value)
-            elif isinstance(value, dict) and (items(value, "interactions") or value.get("error")):
-                yield _game(record, value)
-            else:
-                yield Unusable(record, "no_messages", "neither a game nor a query of an example agent, nor its error")
+    def read(self, record: Record, value: dict[str, Any]) -> Iterable[Outcome]:
+        """One game or query."""
+        if value.keys() >= _QUERY:
+            yield _query(record, value)
+        elif items(value, "interactions") or value.get("error"):
+            yield _game(record, value)
+        else:
+            yield Unusable(record, "no_messages", "neither a game nor a query of an example agent, nor its error")
 
 
 def _game(record: Record, value: dict[str, Any]) -> Conversation:

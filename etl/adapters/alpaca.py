@@ -6,11 +6,11 @@ stand in `history` as pairs of question and answer, which are the context of the
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from typing import Any
 
-from etl.adapter import Adapter, FileContext, Sample
 from etl.adapters._preference import Unreadable, side
+from etl.adapters._records import RecordAdapter
 from etl.adapters._training import row
 from etl.conversation import Message, Outcome, Record, Unusable
 
@@ -19,23 +19,24 @@ _RICHER = frozenset({"reward", "label", "chosen", "rejected", "kto_tag", "messag
 """Keys of scored or labelled rows, whose own adapters read them."""
 
 
-class Alpaca(Adapter):
+class Alpaca(RecordAdapter):
     """One instruction, one answer."""
 
     name = "alpaca"
     version = 1
     about = "Alpaca training sets: {instruction, input, output} a line or an array; also prompt and completion texts"
+    expects = "a record is a JSON object with an instruction and an output"
 
-    def score(self, sample: Sample) -> float:
+    def claim(self, value: dict[str, Any]) -> float:
         """Sure of instruction and output; unsure of prompt and completion, which other logs have too."""
-        if not sample.values:
+        keys = _keys(value)
+        if keys is None or _RICHER & value.keys():
             return 0.0
-        return sum(map(_score, sample.objects())) / len(sample.values)
+        return 0.9 if keys[0] == "instruction" else 0.5
 
-    def parse(self, records: Iterable[Record], file: FileContext) -> Iterator[Outcome]:
-        """One conversation a record."""
-        for record in records:
-            yield _outcome(record)
+    def read(self, record: Record, value: dict[str, Any]) -> Iterable[Outcome]:
+        """One instruction with its answer."""
+        yield _outcome(record, value)
 
 
 def _keys(value: dict[str, Any]) -> tuple[str, str] | None:
@@ -43,17 +44,7 @@ def _keys(value: dict[str, Any]) -> tuple[str, str] | None:
     return next((pair for pair in _PAIRS if all(isinstance(value.get(key), str) for key in pair)), None)
 
 
-def _score(value: dict[str, Any]) -> float:
-    keys = _keys(value)
-    if keys is None or _RICHER & value.keys():
-        return 0.0
-    return 0.9 if keys[0] == "instruction" else 0.5
-
-
-def _outcome(record: Record) -> Outcome:
-    value = record.value
-    if not isinstance(value, dict):
-        return Unusable(record, "not_an_object", "a record is a JSON object with an instruction and an output")
+def _outcome(record: Record, value: dict[str, Any]) -> Outcome:
     keys = _keys(value)
     if keys is None:
         return Unusable(record, "no_messages", "no instruction with an answer: both must be texts")

@@ -8,11 +8,11 @@ model, prompt and errors. The calls are never run, so none has a result.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from typing import Any, ClassVar
 
-from etl.adapter import Adapter, FileContext, Sample
 from etl.adapters._blocks import identifier, plain
+from etl.adapters._records import RecordAdapter
 from etl.adapters._rollouts import count, obj, text, transcript
 from etl.conversation import Conversation, Ignored, Message, Outcome, Record, Tokens, ToolCall, Unusable, Verdict
 
@@ -25,32 +25,24 @@ _HELD = frozenset(
 )
 
 
-class Bfcl(Adapter):
+class Bfcl(RecordAdapter):
     """Results and scores of the function calling leaderboard."""
 
     name = "bfcl"
     version = 1
     about = "BFCL results {id, result} and the failures of its score files, one a line"
+    expects = "a result is a JSON object"
     ignores: ClassVar[dict[str, str]] = {
         "score_summary": "the accuracy of a whole category, at the head of a score file that holds its failures alone"
     }
 
-    def score(self, sample: Sample) -> float:
+    def claim(self, value: dict[str, Any]) -> float:
         """Sure of the head of a score file and of failures; nearly sure of results with nothing but the known keys."""
-        objects = sample.objects()
-        hits = sum(0.95 if _is_score(value) else 0.9 if _is_result(value) else 0.0 for value in objects)
-        return hits / len(sample.values) if hits else 0.0
+        return 0.95 if _is_score(value) else 0.9 if _is_result(value) else 0.0
 
-    def parse(self, records: Iterable[Record], file: FileContext) -> Iterator[Outcome]:
-        """One conversation a record."""
-        for record in records:
-            value = record.value
-            if not isinstance(value, dict):
-                yield Unusable(record, "not_an_object", "a result is a JSON object; this line is none")
-            elif value.keys() == _SUMMARY:
-                yield Ignored("score_summary")
-            else:
-                yield _result(record, value)
+    def read(self, record: Record, value: dict[str, Any]) -> Iterable[Outcome]:
+        """One result or failure."""
+        yield Ignored("score_summary") if value.keys() == _SUMMARY else _result(record, value)
 
 
 def _is_score(value: dict[str, Any]) -> bool:

@@ -12,7 +12,7 @@ from collections.abc import Iterable, Iterator
 from typing import Any, ClassVar
 
 from etl.adapter import FileContext, Sample
-from etl.adapters._adk import either, invocation, listed, session
+from etl.adapters._adk import Session, either, invocation, listed, session, told
 from etl.adapters._chat import parsed
 from etl.adapters._claude_lines import is_global
 from etl.adapters._records import RecordAdapter, part
@@ -177,17 +177,24 @@ def _result(record: Record, result: dict[str, Any], shared: dict[str, Any]) -> O
     actual = [either(turn, "actual_invocation") for turn in turns]
     read = [invocation(turn) for turn in actual if isinstance(turn, dict)]
     messages = [message for turn in read for message in turn.messages]
+    logged = either(result, "session_details")
+    whole = session(listed(logged, "events")) if isinstance(logged, dict) else None
+    if isinstance(whole, Session) and len(whole.messages) > len(messages):
+        # The session has what tools gave, too, which invocations often lack.
+        messages, logged = whole.messages, {key: item for key, item in logged.items() if key != "events"}
     session_id, name = text(either(result, "session_id")), text(either(result, "eval_id"))
     suite = text(either(shared, "eval_set_id")) or text(either(result, "eval_set_id"))
     status = either(result, "final_eval_status")
     judged = [_verdict(item) for item in listed(result, "overall_eval_metric_results") if isinstance(item, dict)]
-    held = {"overall_eval_metric_results", "eval_id", "session_id", "final_eval_status"}
-    rest = {key: item for key, item in result.items() if _snake(key) not in held and item not in (None, {}, [])}
+    held = {"overall_eval_metric_results", "eval_id", "session_id", "final_eval_status", "session_details"}
+    rest = told({key: item for key, item in result.items() if _snake(key) not in held})
+    if isinstance(logged, dict):
+        rest["session_details"] = {**told(logged), **({"events": whole.events} if isinstance(whole, Session) else {})}
     per_turn = [{key: item for key, item in turn.items() if _snake(key) != "actual_invocation"} for turn in turns]
     rest = {key: item for key, item in rest.items() if _snake(key) != "eval_metric_result_per_invocation"}
     if per_turn:
-        rest["invocations"] = [{**more, **turn.rest} for more, turn in zip(per_turn, read, strict=False)]
-    told = {key: item for key, item in shared.items() if item not in (None, "", [], {})}
+        rest["invocations"] = [told({**more, **turn.rest}) for more, turn in zip(per_turn, read, strict=False)]
+    about = told(shared)
     return Conversation(
         messages,
         (record,),
@@ -198,7 +205,7 @@ def _result(record: Record, result: dict[str, Any], shared: dict[str, Any]) -> O
         group=None if name is None else encode([either(shared, "eval_set_result_id"), suite, name]),
         judgments=[Verdict("final_eval_status", "rule", label=_word(status)), *judged],
         flags=None if messages else {"content_not_captured"},
-        extra={**rest, "eval_set_result": told} if told else rest or None,
+        extra={**rest, "eval_set_result": about} if about else rest or None,
     )
 
 

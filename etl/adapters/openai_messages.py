@@ -14,12 +14,13 @@ from typing import Any
 from etl.adapter import Adapter, FileContext, Sample
 from etl.adapters._blocks import read
 from etl.adapters._chat import ROLES, chat_messages, parsed, take_text
+from etl.adapters._training import place_media
 from etl.adapters._usage import tokens
 from etl.conversation import Conversation, Message, Outcome, Record, Unusable
 from etl.identity import digest
 
 _LISTS = ("messages", "conversation", "dialog", "dialogue", "chat")
-_IDS = ("id", "conversation_id", "uuid", "session_id", "chat_id", "custom_id", "request_id")
+_IDS = ("id", "conversation_id", "conversation_hash", "uuid", "session_id", "chat_id", "custom_id", "request_id")
 _STARTS = ("created_at", "started_at", "start_time", "created", "timestamp", "time", "date", "ts")
 _ENDS = ("ended_at", "end_time", "completed_at", "finished_at", "updated_at")
 _TOOLS = ("tools", "functions")
@@ -132,7 +133,7 @@ def _listed(value: dict[str, Any]) -> list[Any] | None:
     for key in _LISTS:
         found = value.get(key)
         if type(found) is list:
-            return found
+            return _flat(found)
         if type(found) is str and found.lstrip()[:1] == "[":
             listed = parsed(found)
             if isinstance(listed, list):
@@ -141,6 +142,13 @@ def _listed(value: dict[str, Any]) -> list[Any] | None:
     if isinstance(prompt, list) and isinstance(completion, list):
         return [*prompt, *completion]
     return None
+
+
+def _flat(listed: list[Any]) -> list[Any]:
+    """The messages of turns that are lists of messages, one after another."""
+    if listed and all(type(turn) is list and turn and all(map(_is_message, turn)) for turn in listed):
+        return [message for turn in listed for message in turn]
+    return listed
 
 
 def _conversation(record: Record) -> Outcome:
@@ -172,6 +180,7 @@ def _assembled(record: Record, value: dict[str, Any], messages: list[Message]) -
     if isinstance(rest.get("system"), (str, list)) and not any(message.role == "system" for message in messages):
         system = read(rest.pop("system"))
         messages.insert(0, Message("system", system.text, parts=system.parts))
+    place_media(rest, messages)
     local_id = take_text(rest, _IDS)
     usage = tokens(rest.get("usage"))
     task = take_text(rest, ("task_id",))

@@ -6,18 +6,18 @@ result stand before the utterance. Dialogue ids repeat between the parts of the 
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from typing import Any, ClassVar
 
-from etl.adapter import Adapter, FileContext, Sample
 from etl.adapters._blocks import identifier, plain
+from etl.adapters._records import RecordAdapter
 from etl.conversation import Conversation, Ignored, Message, Outcome, Record, ToolCall, Unusable
 from etl.decode import encode
 
 _ROLES = {"USER": "user", "SYSTEM": "assistant"}
 
 
-class Sgd(Adapter):
+class Sgd(RecordAdapter):
     """Dialogues of the Schema-Guided Dialogue set."""
 
     name = "sgd"
@@ -25,22 +25,19 @@ class Sgd(Adapter):
     about = (
         "Schema-guided dialogues (SGD): {dialogue_id, turns: [{speaker, utterance, frames}]}, service calls as steps"
     )
+    expects = "a dialogue is a JSON object with a list `turns`"
 
     ignores: ClassVar[dict[str, str]] = {
         "service_schema": "the definition of a service, from the `schema.json` beside the dialogues: nobody speaks"
     }
 
-    def score(self, sample: Sample) -> float:
+    def claim(self, value: dict[str, Any]) -> float:
         """Sure of turns with speaker, utterance and frames, and of the schema beside them."""
-        if not sample.values:
-            return 0.0
-        known = sum(0.95 for value in sample.objects() if _is_dialogue(value) or _is_schema(value))
-        return known / len(sample.values)
+        return 0.95 if _is_dialogue(value) or _is_schema(value) else 0.0
 
-    def parse(self, records: Iterable[Record], file: FileContext) -> Iterator[Outcome]:
-        """One conversation a dialogue."""
-        for record in records:
-            yield Ignored("service_schema") if _is_schema(record.value) else _outcome(record)
+    def read(self, record: Record, value: dict[str, Any]) -> Iterable[Outcome]:
+        """One dialogue."""
+        yield Ignored("service_schema") if _is_schema(value) else _outcome(record, value)
 
 
 def _is_dialogue(value: dict[str, Any]) -> bool:
@@ -52,13 +49,12 @@ def _is_dialogue(value: dict[str, Any]) -> bool:
     )
 
 
-def _is_schema(value: Any) -> bool:
-    return isinstance(value, dict) and "turns" not in value and {"service_name", "slots", "intents"} <= value.keys()
+def _is_schema(value: dict[str, Any]) -> bool:
+    return "turns" not in value and {"service_name", "slots", "intents"} <= value.keys()
 
 
-def _outcome(record: Record) -> Outcome:
-    value = record.value
-    turns = value.get("turns") if isinstance(value, dict) else None
+def _outcome(record: Record, value: dict[str, Any]) -> Outcome:
+    turns = value.get("turns")
     if not isinstance(turns, list) or not turns:
         return Unusable(record, "no_messages", "a dialogue is an object with a list `turns`; this has none")
     messages: list[Message] = []

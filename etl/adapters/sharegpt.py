@@ -7,36 +7,35 @@ results answer in order. Calls written into the text as `<tool_call>` are taken 
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+import itertools
+from collections.abc import Iterable
 from typing import Any
 
-from etl.adapter import Adapter, FileContext, Sample
+from etl.adapters._records import RecordAdapter
 from etl.adapters._sharegpt import is_turn, turns
 from etl.adapters._training import Pairs, row
-from etl.conversation import Outcome, Record, Unusable
+from etl.conversation import Message, Outcome, Record, Unusable
 
 _LISTS = ("conversations", "conversation", "items")
 _PREFERENCE = frozenset({"chosen", "rejected", "kto_tag", "label"})
 """Keys that make it a preference."""
 
 
-class ShareGPT(Adapter):
+class ShareGPT(RecordAdapter):
     """Conversations as lists of `{from, value}`."""
 
     name = "sharegpt"
     version = 1
     about = "ShareGPT training sets: {conversations: [{from, value}]} a line or an array, function_call and observation"
+    expects = "a record is a JSON object with `conversations`"
 
-    def score(self, sample: Sample) -> float:
+    def claim(self, value: dict[str, Any]) -> float:
         """Sure of turns with `from` and `value`, whoever speaks."""
-        if not sample.values:
-            return 0.0
-        return sum(0.9 for value in sample.objects() if _is_conversation(value)) / len(sample.values)
+        return 0.9 if _is_conversation(value) else 0.0
 
-    def parse(self, records: Iterable[Record], file: FileContext) -> Iterator[Outcome]:
-        """One conversation a record."""
-        for record in records:
-            yield _outcome(record)
+    def read(self, record: Record, value: dict[str, Any]) -> Iterable[Outcome]:
+        """One conversation."""
+        yield _outcome(record, value)
 
 
 def _is_conversation(value: dict[str, Any]) -> bool:
@@ -48,10 +47,7 @@ def _key(value: dict[str, Any]) -> str | None:
     return next((key for key in _LISTS if isinstance(value.get(key), list)), None)
 
 
-def _outcome(record: Record) -> Outcome:
-    value = record.value
-    if not isinstance(value, dict):
-        return Unusable(record, "not_an_object", "a record is a JSON object with `conversations`; this is none")
+def _outcome(record: Record, value: dict[str, Any]) -> Outcome:
     key = _key(value)
     if key is None:
         return Unusable(record, "no_messages", "`conversations` is no list; is this a ShareGPT file?")
@@ -61,4 +57,16 @@ def _outcome(record: Record) -> Outcome:
         return Unusable(record, "unknown_role", messages)
     if not messages:
         return Unusable(record, "no_messages", "the conversation has no turns")
-    return row(record, {name: item for name, item in value.items() if name != key}, messages, pairs.unread)
+    made = row(record, {name: item for name, item in value.items() if name != key}, messages, pairs.unread)
+    if _is_odd(messages):
+        made.flags = {*(made.flags or ()), "odd_order"}
+    return made
+
+
+def _is_odd(messages: list[Message]) -> bool:
+    """Whether turns do not alternate, the user first, or the model says nothing in one."""
+    turns = [message for message in messages if message.role in ("user", "assistant")]
+    said = [message.role for message in turns]
+    twice = any(one == other == "user" for one, other in itertools.pairwise(said))
+    empty = any(m.role == "assistant" and not (m.content.strip() or m.calls or m.parts or m.reasoning) for m in turns)
+    return said[:1] == ["assistant"] or twice or empty

@@ -7,12 +7,12 @@ context is inherited: the reward is about the answer alone.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from typing import Any
 
-from etl.adapter import Adapter, FileContext, Sample
 from etl.adapters._blocks import identifier, plain
 from etl.adapters._chat import parsed
+from etl.adapters._records import RecordAdapter
 from etl.conversation import Conversation, Message, Outcome, Record, ToolCall, Unusable
 from etl.decode import encode
 from etl.identity import digest
@@ -21,29 +21,21 @@ _ROLES = {"user": "user", "assistant": "assistant", "agent": "assistant", "syste
 _SCORED = frozenset({"context", "generation", "reward"})
 
 
-class Taskmaster(Adapter):
+class Taskmaster(RecordAdapter):
     """Dialogues and scored answers of the Taskmaster sets."""
 
     name = "taskmaster"
     version = 1
     about = "Taskmaster dialogues (TM-1 to TM-4): utterances with segments and API calls; scored answers of TM-3"
+    expects = "a record is an object with `utterances` or `context`"
 
-    def score(self, sample: Sample) -> float:
+    def claim(self, value: dict[str, Any]) -> float:
         """Sure of utterances with a speaker and of context, generation and reward."""
-        if not sample.values:
-            return 0.0
-        return sum(0.95 for value in sample.objects() if _is_scored(value) or _is_dialogue(value)) / len(sample.values)
+        return 0.95 if _is_scored(value) or _is_dialogue(value) else 0.0
 
-    def parse(self, records: Iterable[Record], file: FileContext) -> Iterator[Outcome]:
-        """One conversation a record."""
-        for record in records:
-            value = record.value
-            if not isinstance(value, dict):
-                yield Unusable(record, "not_an_object", "a record is an object with `utterances` or `context`")
-            elif value.keys() >= _SCORED:
-                yield _scored(record, value)
-            else:
-                yield _dialogue(record, value)
+    def read(self, record: Record, value: dict[str, Any]) -> Iterable[Outcome]:
+        """One dialogue or scored answer."""
+        yield _scored(record, value) if value.keys() >= _SCORED else _dialogue(record, value)
 
 
 def _is_scored(value: dict[str, Any]) -> bool:

@@ -78,11 +78,15 @@ def _simulations(record: Record, value: dict[str, Any]) -> Iterator[Outcome]:
     info = _object(value, "info")
     by_id = {identifier(task.get("id")): task for task in _list(value, "tasks") if isinstance(task, dict)}
     rest = {key: item for key, item in value.items() if key not in ("simulations", "tasks", "info")}
+    told = {identifier(item.get("id")) for item in simulations if isinstance(item, dict) and item.get("messages")}
     for simulation in simulations:
         raw = msgspec.json.encode(simulation)
         own = Record(simulation, raw, record.line, record.offset, record.notes, record.mended)
         if not isinstance(simulation, dict):
             yield Unusable(own, "not_an_object", "a simulation is a JSON object; this element is none")
+            continue
+        if not simulation.get("messages") and not simulation.get("ticks") and identifier(simulation.get("id")) in told:
+            yield Unusable(own, "duplicate", "the simulation is in this file once more, with its messages")
             continue
         about = {"info": info, "task": by_id.get(identifier(simulation.get("task_id"))), "results": rest}
         yield _simulation(own, simulation, about)

@@ -13,8 +13,8 @@ from typing import Any
 
 import msgspec
 
-from etl.adapter import Adapter, FileContext, Sample
 from etl.adapters._blocks import identifier
+from etl.adapters._records import RecordAdapter
 from etl.adapters._rollouts import count, obj, text
 from etl.conversation import Conversation, Message, Outcome, Record, Tokens, Unusable, Verdict
 
@@ -27,29 +27,27 @@ _HELD = frozenset(
 _STATUS = {"agent_timeout": "truncated", "unset": "completed", "none": "completed"}
 
 
-class TerminalBench(Adapter):
+class TerminalBench(RecordAdapter):
     """Results of Terminal-Bench runs."""
 
     name = "terminal_bench"
     version = 1
     about = "Terminal-Bench results: {task_id, is_resolved, parser_results, …} a trial, or a run's list of them"
+    expects = "a trial, or a run of them, is a JSON object"
     splits = True
 
-    def score(self, sample: Sample) -> float:
+    def claim(self, value: dict[str, Any]) -> float:
         """Sure of a trial, or of results that are trials."""
-        hits = sum(_is_trial(value) or _is_run(value) for value in sample.objects())
-        return 0.95 * hits / len(sample.values) if hits else 0.0
+        return 0.95 if _is_trial(value) or _is_run(value) else 0.0
 
-    def parse(self, records: Iterable[Record], file: FileContext) -> Iterator[Outcome]:
-        """One conversation a trial."""
-        for record in records:
-            value = record.value
-            if isinstance(value, dict) and isinstance(value.get("results"), list):
-                yield from _trials(record, value)
-            elif isinstance(value, dict) and value.keys() >= _TRIAL:
-                yield _trial(record, value, {})
-            else:
-                yield Unusable(record, "no_trial", "neither a trial nor a run of Terminal-Bench; see what wrote it")
+    def read(self, record: Record, value: dict[str, Any]) -> Iterable[Outcome]:
+        """A conversation for each trial."""
+        if isinstance(value.get("results"), list):
+            yield from _trials(record, value)
+        elif value.keys() >= _TRIAL:
+            yield _trial(record, value, {})
+        else:
+            yield Unusable(record, "no_trial", "neither a trial nor a run of Terminal-Bench; see what wrote it")
 
 
 def _is_trial(value: Any) -> bool:

@@ -12,8 +12,8 @@ from typing import Any, ClassVar
 
 import msgspec
 
-from etl.adapter import Adapter, FileContext, Sample
 from etl.adapters._chat import chat_messages
+from etl.adapters._records import RecordAdapter
 from etl.adapters._rollouts import items, obj, text
 from etl.conversation import Conversation, Identity, Ignored, Message, Outcome, Record, Unusable, Verdict
 from etl.identity import digest
@@ -23,7 +23,7 @@ _STATUS = {"give_answer": "completed", "give_up": "aborted"}
 _HELD = frozenset({"train_messages", "function", "query", "finish_type"})
 
 
-class ToolBench(Adapter):
+class ToolBench(RecordAdapter):
     """Answers that ToolBench's search over tools found."""
 
     name = "toolbench"
@@ -31,24 +31,22 @@ class ToolBench(Adapter):
     about = (
         "ToolBench answers: {win, tree, forward_args, answer_generation}, one object a query; branches of the search"
     )
+    expects = "an answer is a JSON object with `answer_generation`"
     splits = True
     ignores: ClassVar[dict[str, str]] = {
         "repeated_prefix": "a list of messages that a later list of the same answer begins with"
     }
 
-    def score(self, sample: Sample) -> float:
+    def claim(self, value: dict[str, Any]) -> float:
         """Sure of `train_messages` in `answer_generation`."""
-        hits = sum(isinstance(obj(value, _ANSWER).get("train_messages"), list) for value in sample.objects())
-        return 0.95 * hits / len(sample.values) if hits else 0.0
+        return 0.95 if isinstance(obj(value, _ANSWER).get("train_messages"), list) else 0.0
 
-    def parse(self, records: Iterable[Record], file: FileContext) -> Iterator[Outcome]:
-        """One conversation a branch of the search that no other branch goes on from."""
-        for record in records:
-            value = record.value
-            if isinstance(value, dict) and any(items(obj(value, _ANSWER), "train_messages")):
-                yield from _branches(record, value)
-            else:
-                yield Unusable(record, "no_messages", "the answer has no `train_messages`; was the query never run?")
+    def read(self, record: Record, value: dict[str, Any]) -> Iterable[Outcome]:
+        """A conversation for each branch of the search that no other branch goes on from."""
+        if any(items(obj(value, _ANSWER), "train_messages")):
+            yield from _branches(record, value)
+        else:
+            yield Unusable(record, "no_messages", "the answer has no `train_messages`; was the query never run?")
 
 
 def _branches(record: Record, value: dict[str, Any]) -> Iterator[Outcome]:

@@ -7,11 +7,11 @@ Comments are put in the order of their times, which is not always that of the fi
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from typing import Any
 
-from etl.adapter import Adapter, FileContext, Sample
 from etl.adapters._blocks import identifier, plain
+from etl.adapters._records import RecordAdapter
 from etl.conversation import Conversation, Message, Outcome, Record, Unusable
 from etl.identity import digest
 from etl.times import instant
@@ -20,23 +20,21 @@ _TEXTS = ("plain_body", "body", "html_body")
 _HELD = frozenset({"id", "author_id", "created_at", "attachments"})
 
 
-class Zendesk(Adapter):
+class Zendesk(RecordAdapter):
     """Support tickets with their comments."""
 
     name = "zendesk"
     version = 1
     about = "Zendesk tickets with comments, one a line or an array element; internal notes are kept apart"
+    expects = "a ticket is a JSON object with a list `comments`"
 
-    def score(self, sample: Sample) -> float:
+    def claim(self, value: dict[str, Any]) -> float:
         """Sure of tickets whose comments have authors and say whether they are public."""
-        if not sample.values:
-            return 0.0
-        return sum(0.9 for value in sample.objects() if _is_ticket(value)) / len(sample.values)
+        return 0.9 if _is_ticket(value) else 0.0
 
-    def parse(self, records: Iterable[Record], file: FileContext) -> Iterator[Outcome]:
-        """One conversation a ticket."""
-        for record in records:
-            yield _outcome(record)
+    def read(self, record: Record, value: dict[str, Any]) -> Iterable[Outcome]:
+        """One ticket."""
+        yield _outcome(record, value)
 
 
 def _is_ticket(value: dict[str, Any]) -> bool:
@@ -56,9 +54,8 @@ def _parts(value: dict[str, Any]) -> tuple[dict[str, Any], Any]:
     return ticket, value.get("comments", ticket.get("comments"))
 
 
-def _outcome(record: Record) -> Outcome:
-    value = record.value
-    ticket, comments = _parts(value) if isinstance(value, dict) else ({}, None)
+def _outcome(record: Record, value: dict[str, Any]) -> Outcome:
+    ticket, comments = _parts(value)
     if not isinstance(comments, list) or not all(isinstance(item, dict) for item in comments):
         return Unusable(record, "no_messages", "a ticket has a list `comments` of objects; this has none")
     requester = identifier(ticket.get("requester_id"))
