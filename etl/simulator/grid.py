@@ -178,18 +178,23 @@ class Grid:
             "tool_condition": CONDITIONS, "world_state": WORLD_STATES, "stance": STANCES, "history": HISTORIES,
             "rule": (NONE, *rules), "length": LENGTHS,
         }  # fmt: skip
-        self.limits = limits(meanings, rules)
-        self._limits_of = {name: [limit for limit in self.limits if name in limit.keys] for name in DIMENSIONS}
         self.strength = strength
         self._seed = seed
         self._orders: dict[int, tuple[int, tuple[str, ...]]] = {}
         for name, wanted in (chosen or {}).items():
             self._narrow(name, wanted)
+        self.limits = [limit for limit in limits(meanings, rules) if self._excludes(limit)]
+        self._limits_of = {name: [limit for limit in self.limits if name in limit.keys] for name in DIMENSIONS}
         if not 1 <= strength <= len(DIMENSIONS):
             raise UsageError(f"strength must be between 1 and {len(DIMENSIONS)}, not {strength}")
         if next(self._completions({}, _DRAWN, self.values), None) is None:
             raise UsageError("no situation has all the values that were chosen; leave some dimension open")
         self.array = self._array()
+
+    def _excludes(self, limit: Limit) -> bool:
+        """Whether a limit speaks against anything here."""
+        combinations = itertools.product(*(self.values[key] for key in limit.keys))
+        return not all(limit.holds(dict(zip(limit.keys, values, strict=True))) for values in combinations)
 
     def _narrow(self, name: str, wanted: Sequence[str]) -> None:
         if name not in self.values:
