@@ -43,3 +43,17 @@ def test_unknown_records_still_fail(tmp_path: Path) -> None:
     path = tmp_path / "crm.jsonl"
     path.write_text('{"text": "a", "thing": {"b": 1}}\n{"text": "c", "thing": {}}\n', encoding="utf-8")
     assert ingest([path], lake=tmp_path / "lake", now=NOW).to_json()["files"]["failed"] == 1
+
+
+@pytest.mark.parametrize(
+    "text", ["[Request interrupted by user]\n\nGo on.\n", "['clear', 'Enter']\n", "[2026-03-30] up\n"]
+)
+def test_text_in_brackets_is_no_torn_json(text: str, tmp_path: Path) -> None:
+    (tmp_path / "prompt.txt").write_text(text, encoding="utf-8")
+    assert ingest([tmp_path / "prompt.txt"], lake=tmp_path / "lake", now=NOW).to_json()["files"]["skipped"] == 1
+
+
+@pytest.mark.parametrize("text", ['{"messages": [{"role": "us', '[{"role": "user", "content": "H', "[1, 2"])
+def test_torn_json_still_fails(text: str, tmp_path: Path) -> None:
+    (tmp_path / "torn.json").write_text(text, encoding="utf-8")
+    assert ingest([tmp_path / "torn.json"], lake=tmp_path / "lake", now=NOW).to_json()["files"]["failed"] == 1
