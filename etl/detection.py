@@ -42,7 +42,7 @@ _MAGIC = (
 )
 _OPENS = re.compile(
     rb"(?:\xef\xbb\xbf)?[ \t\r\n\x00]*"
-    rb'(?:\{\s*(?:["}]|\Z)|\[\s*(?:["{\[\]]|true\b|false\b|null\b|-?\d[\d.eE+-]*\s*(?:[,\]]|\Z)|\Z))'
+    rb'(?:\{\s*(?:["}]|\Z)|\[\s*(?:["{\[\]]|true\b|false\b|null\b|-?\d+(?:\.\d+)?\s*(?:[,\]]|\Z)|\Z))'
 )
 """How JSON begins; a bracket alone also opens text (`[Request interrupted …]`)."""
 _LFS = b"version https://git-lfs.github.com/spec/"
