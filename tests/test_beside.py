@@ -53,7 +53,7 @@ def test_text_in_brackets_is_no_torn_json(text: str, tmp_path: Path) -> None:
     assert ingest([tmp_path / "prompt.txt"], lake=tmp_path / "lake", now=NOW).to_json()["files"]["skipped"] == 1
 
 
-@pytest.mark.parametrize("text", ['{"messages": [{"role": "us', '[{"role": "user", "content": "H', "[1, 2"])
+@pytest.mark.parametrize("text", ['{"messages": [{"role": "us', '[{"role": "user", "content": "H'])
 def test_torn_json_still_fails(text: str, tmp_path: Path) -> None:
     (tmp_path / "torn.json").write_text(text, encoding="utf-8")
     assert ingest([tmp_path / "torn.json"], lake=tmp_path / "lake", now=NOW).to_json()["files"]["failed"] == 1
