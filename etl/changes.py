@@ -8,8 +8,7 @@ import hashlib
 from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
-from etl.adapter import adapters
-from etl.discover import FoundFile
+from etl.discover import FoundFile, members
 from etl.errors import UsageError
 from etl.lake import KnownFile
 from etl.report import FileResult
@@ -52,8 +51,17 @@ def changes(
     again without it. UsageError where the map was changed and its version was not.
     """
     version = None if mapping is None else mapping.adapter_version
-    names = [source] if source is not None else [name for name in known if name in adapters()]
-    return [_change(file, known, names, source, format, reparse, version) for file in files]
+    names = [source] if source is not None else list(known)
+    found: list[Change] = []
+    for file in files:
+        change = _change(file, known, names, source, format, reparse, version)
+        # An archive is known by its files; one that is unchanged is none, and is not opened.
+        inside = [file] if change.kind == "unchanged" else members(file)
+        if inside != [file]:
+            found += [_change(member, known, names, source, format, reparse, version) for member in inside]
+        else:
+            found.append(change)
+    return found
 
 
 def _change(
