@@ -8,16 +8,14 @@ captions of a spreadsheet (`Trace ID`). JSON may stand as text anywhere.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from hashlib import blake2b
-from typing import Any, NamedTuple
-
-import msgspec
+from typing import Any
 
 from etl.adapters._langchain import opened_all
 from etl.adapters._langfuse_usage import amount, fields_of, snake, usage
 from etl.adapters._otlp_outside import annotation_form
 from etl.adapters._otlp_span import kind_of
-from etl.adapters._otlp_values import plain_attributes, put
+from etl.adapters._otlp_values import fingerprint, plain_attributes, put
+from etl.adapters._run_fragments import Unit
 from etl.adapters._run_tools import is_tool_output
 
 OBSERVATIONS = frozenset(
@@ -60,15 +58,6 @@ _TRACE_MARKS = frozenset(
 
 _EMPTY = (("data", "meta"), ("batch", "metadata"))
 """What a page or a batch keeps its items under, and the key beside it."""
-
-
-class Unit(NamedTuple):
-    """One observation, score or trace inside a framed record; no form where an item is none of them."""
-
-    form: dict[str, Any] | None
-    item: Any
-    trace: str | None = None
-    session: str | None = None
 
 
 def what(item: Any) -> str | None:
@@ -160,7 +149,7 @@ def _held(item: dict[str, Any]) -> Iterator[Unit]:
 
 def _readings(item: dict[str, Any]) -> Iterator[Unit]:
     """Observations by their ids as chat messages, without times or a trace: those of one object are one."""
-    trace = "readings " + blake2b(msgspec.json.encode(item, order="deterministic"), digest_size=16).hexdigest()
+    trace = f"readings {fingerprint(item)}"
     for name, reading in item.items():
         sides = {side: told.get("data") for side, told in reading.items() if told["success"]}
         spoken = [message for message in _list(sides.get("output")) if isinstance(message, dict) and "role" in message]

@@ -8,11 +8,12 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from typing import Any, NamedTuple
+from typing import Any
 
 from etl.adapters._langchain import opened_all
 from etl.adapters._otlp_outside import annotation_form
 from etl.adapters._otlp_values import put
+from etl.adapters._run_fragments import Unit
 from etl.adapters._run_values import usage_of
 from etl.conversation import Tokens
 
@@ -44,16 +45,6 @@ _BOOKKEEPING = frozenset(
 )
 """Keys of the store itself, previews, counts (which columns hold) and what follows from times: left out."""
 _SHARED = ("session_name", "session_id", "project_name", "project_id", "app_path", "release")
-
-
-class Unit(NamedTuple):
-    """One run or feedback inside a framed record; no form where an item is neither."""
-
-    form: dict[str, Any] | None
-    item: Any
-    trace: str | None = None
-    session: str | None = None
-    """The thread of its trace."""
 
 
 def what(item: Any) -> str | None:

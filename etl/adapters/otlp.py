@@ -14,15 +14,14 @@ from collections.abc import Iterable, Iterator, Sequence
 from itertools import chain
 from typing import Any, ClassVar
 
-import msgspec
-
 from etl.adapter import Adapter, FileContext, Sample
 from etl.adapters import _otlp_agents_sdk as agents_sdk
 from etl.adapters._otlp_family import DETAILS
+from etl.adapters._otlp_parts import note, part
 from etl.adapters._otlp_protobuf import layout
 from etl.adapters._otlp_protobuf import records as protobuf_records
 from etl.adapters._otlp_rows import conversations
-from etl.adapters._otlp_shapes import Unit, is_batch, is_span, units
+from etl.adapters._otlp_shapes import is_batch, is_span, units
 from etl.adapters._otlp_span import conversation_id, kind_of
 from etl.adapters._otlp_values import fingerprint
 from etl.adapters._phoenix_records import claim as phoenix_claim
@@ -110,7 +109,7 @@ def _fragments(record: Record) -> Iterator[Outcome]:
         found = True
         if unit.form is None:
             yield Unusable(
-                _part(record, unit, bad), "not_a_span", "an item of a batch that is no span; see what wrote it"
+                part(record, unit.item, bad), "not_a_span", "an item of a batch that is no span; see what wrote it"
             )
             bad += 1
         else:
@@ -126,21 +125,12 @@ def _fragments(record: Record) -> Iterator[Outcome]:
             )
 
 
-def _part(record: Record, unit: Unit, number: int) -> Record:
-    """An item of a batch as a record of its own, at its place in the batch where that can be found."""
-    raw = msgspec.json.encode(unit.item)
-    offset = record.offset
-    if offset is not None:
-        offset += max(record.raw.find(raw), 0) + number
-    return Record(unit.item, raw, record.line, offset)
-
-
 def _fragment(record: Record, form: dict[str, Any]) -> Fragment | Ignored:
     """The stored form of one span or log record, under the key of its conversation."""
     attributes = form.get("attributes", {})
     if form["signal"] == "log" and not _is_model_event(form):
         return Ignored("log_without_message")
-    _note(record, form)
+    note(record, form)
     trace = form.get("trace")
     if form["signal"] == "trace":
         session, trace = form.pop("session", None), form["trace"]
@@ -153,15 +143,3 @@ def _fragment(record: Record, form: dict[str, Any]) -> Fragment | Ignored:
 def _is_model_event(form: dict[str, Any]) -> bool:
     name = form.get("name", "")
     return name.startswith(_MODEL_EVENTS) or name in DETAILS
-
-
-def _note(record: Record, form: dict[str, Any]) -> None:
-    """What was unusual about the record's text goes along with the forms that it touches."""
-    if record.mended:
-        text = msgspec.json.encode(form).decode()
-        mended = [pair for pair in record.mended if msgspec.json.encode(pair[0]).decode()[1:-1] in text]
-        if mended:
-            form["mended"] = mended
-    notes = [note for note in record.notes if note not in ("lone_surrogate", "invalid_utf8") or "mended" in form]
-    if notes:
-        form["notes"] = notes
