@@ -9,7 +9,7 @@ from etl.simulator import mistakes, phrases, replies
 from etl.simulator.asks import pick, said
 from etl.simulator.closing import Closing
 from etl.simulator.faults import RETRIABLE
-from etl.simulator.grid import TURNS
+from etl.simulator.limits import TURNS
 from etl.simulator.mistakes import IN_WORDS
 from etl.simulator.outcome import Outcome
 from etl.simulator.play import Play

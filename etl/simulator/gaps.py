@@ -10,8 +10,8 @@ from typing import Any, NamedTuple, TypeAlias
 from etl.row import Row, StepTuple
 from etl.simulator.attempts import Attempts, Job
 from etl.simulator.domain import Domain
-from etl.simulator.grid import Cell
 from etl.simulator.leaks import Asked
+from etl.simulator.limits import Cell
 from etl.simulator.situation import Aim
 from etl.simulator.spec import Plan
 

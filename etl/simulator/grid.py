@@ -6,40 +6,31 @@ Cell number i is the same whatever the budget: first come the rows of a t-wise c
 from __future__ import annotations
 
 import itertools
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from random import Random  # noqa: TID251  (seeded)
-from typing import Any, NamedTuple, TypeAlias
+from typing import Any, NamedTuple
 
 import covertable
 
 from etl.errors import UsageError
+from etl.simulator.limits import (
+    CONDITIONS,
+    DIMENSIONS,
+    HISTORIES,
+    LENGTHS,
+    NONE,
+    SEVERAL,
+    STANCES,
+    WORLD_STATES,
+    Cell,
+    Limit,
+    Limits,
+)
 from etl.simulator.meaning import Meaning
 from etl.simulator.rules import Rule
 
-NONE, SEVERAL = "none", "several"
-CONDITIONS = (
-    "success", "timeout", "malformed_result", "stale_result", "permission_denied", "not_found", "rate_limited",
-    "already_done",
-)  # fmt: skip
-WORLD_STATES = ("exists", "missing", "already_done", "partial", "duplicate")
-STANCES = ("ordinary", "hurried", "unsure", "ambiguous", "mistaken", "conflicting", "boundary", "adversarial", "retry")
-HISTORIES = ("fresh", "repeat_visit", "prior_failure", "prior_partial", "contradicts_earlier")
-LENGTHS = ("short", "medium", "long")
-TURNS = {"short": (1, 1), "medium": (2, 3), "long": (4, 6)}
-"""User turns, at least and at most."""
-DIMENSIONS = ("tool", "tool_condition", "world_state", "stance", "history", "rule", "length")
 _DRAWN = ("tool", "rule", "tool_condition", "world_state", "stance", "history", "length")
 """The order in which values are drawn: what others depend on comes first."""
-
-Cell: TypeAlias = dict[str, str]
-
-
-class Limit(NamedTuple):
-    """What cannot go together: `holds` is false for values of `keys` that no situation can have."""
-
-    keys: tuple[str, ...]
-    holds: Callable[[Mapping[str, str]], bool]
-    why: str
 
 
 class Tuples(NamedTuple):
@@ -51,118 +42,6 @@ class Tuples(NamedTuple):
     covered: int
     impossible: dict[str, int]
     """Why → how many."""
-
-
-def limits(meanings: Mapping[str, Meaning], rules: Mapping[str, Rule]) -> list[Limit]:
-    """Every constraint of a domain."""
-
-    def of(cell: Mapping[str, str]) -> Meaning | None:
-        return meanings.get(cell["tool"])
-
-    def has_record(cell: Mapping[str, str]) -> bool:
-        known = of(cell)
-        return known is not None and known.id_name is not None
-
-    def has_story(cell: Mapping[str, str]) -> bool:
-        """A record with states of its own: a file has none."""
-        known = of(cell)
-        return known is not None and known.id_name is not None and known.entity not in ("file", "page")
-
-    def kind(cell: Mapping[str, str]) -> str:
-        known = of(cell)
-        return known.kind if known else cell["tool"]
-
-    def condition_fits(cell: Mapping[str, str]) -> bool:
-        met, tool = cell["tool_condition"], cell["tool"]
-        if tool == NONE:
-            return met == "success"
-        if met == "stale_result":
-            return kind(cell) in ("read", "search", "compute")
-        if met == "not_found":
-            return has_record(cell)
-        return kind(cell) == "act" and has_story(cell) if met == "already_done" else True
-
-    def state_fits(cell: Mapping[str, str]) -> bool:
-        state = cell["world_state"]
-        if state == "exists":
-            return True
-        if state == "missing":
-            return has_record(cell)
-        return has_story(cell) and (state != "already_done" or kind(cell) in ("read", "act"))
-
-    def condition_meets_state(cell: Mapping[str, str]) -> bool:
-        met, state = cell["tool_condition"], cell["world_state"]
-        return (met == "not_found") == (state == "missing") and (met != "already_done" or state == "already_done")
-
-    def done_meets_act(cell: Mapping[str, str]) -> bool:
-        acts_again = kind(cell) == "act" and cell["world_state"] == "already_done"
-        return not acts_again or cell["tool_condition"] == "already_done"
-
-    def stance_fits(cell: Mapping[str, str]) -> bool:
-        return cell["stance"] not in ("ambiguous", "mistaken", "conflicting") or has_story(cell)
-
-    def belief_fits(cell: Mapping[str, str]) -> bool:
-        stance, state = cell["stance"], cell["world_state"]
-        return not (stance in ("mistaken", "conflicting") and state == "missing") and (stance, state) != (
-            "mistaken",
-            "duplicate",
-        )
-
-    def stance_has_room(cell: Mapping[str, str]) -> bool:
-        needs = cell["stance"] in ("ambiguous", "conflicting") or (
-            cell["stance"] == "mistaken" and kind(cell) != "read"
-        )
-        return not needs or cell["length"] != "short"
-
-    def history_fits(cell: Mapping[str, str]) -> bool:
-        if cell["tool"] == NONE:
-            return cell["history"] in ("fresh", "repeat_visit")
-        return cell["history"] != "prior_partial" or has_story(cell)
-
-    def rule_fits(cell: Mapping[str, str]) -> bool:
-        rule = rules.get(cell["rule"])
-        known = of(cell)
-        if rule is None or rule.kind in ("forbid", "require"):
-            return True
-        return rule.tool == cell["tool"] if rule.kind == "state" else known is not None and known.writes
-
-    def rule_has_room(cell: Mapping[str, str]) -> bool:
-        rule = rules.get(cell["rule"])
-        if rule is None:
-            return True
-        if rule.kind == "state":
-            return cell["stance"] in ("ordinary", "hurried", "unsure", "retry")
-        return rule.kind == "confirm" or cell["stance"] not in ("boundary", "adversarial")
-
-    def rule_meets_world(cell: Mapping[str, str]) -> bool:
-        rule = rules.get(cell["rule"])
-        works = cell["tool_condition"] == "success" and cell["world_state"] == "exists"
-        return rule is None or rule.kind != "state" or works
-
-    def confirm_has_room(cell: Mapping[str, str]) -> bool:
-        rule = rules.get(cell["rule"])
-        return rule is None or rule.kind != "confirm" or cell["length"] != "short"
-
-    def state_rule_history(cell: Mapping[str, str]) -> bool:
-        rule = rules.get(cell["rule"])
-        return rule is None or rule.kind != "state" or cell["history"] != "prior_partial"
-
-    return [
-        Limit(("tool", "tool_condition"), condition_fits, "the tool cannot meet this condition"),
-        Limit(("tool", "world_state"), state_fits, "the tool names no record that could be in this state"),
-        Limit(("tool_condition", "world_state"), condition_meets_state,
-              "a record is not found exactly where it is missing"),
-        Limit(("tool", "tool_condition", "world_state"), done_meets_act, "what is done already cannot be done again"),
-        Limit(("tool", "stance"), stance_fits, "there is no record to be vague or wrong about"),
-        Limit(("stance", "world_state"), belief_fits, "nobody mistakes a record that is not there for another"),
-        Limit(("tool", "stance", "length"), stance_has_room, "it takes a second turn to settle this"),
-        Limit(("tool", "history"), history_fits, "nothing of the kind can have happened before"),
-        Limit(("rule", "tool"), rule_fits, "the rule does not speak of this tool"),
-        Limit(("rule", "stance"), rule_has_room, "one test of limits at a time"),
-        Limit(("rule", "tool_condition", "world_state"), rule_meets_world, "the rule asks for a call that would work"),
-        Limit(("rule", "length"), confirm_has_room, "it takes a second turn to confirm"),
-        Limit(("rule", "history"), state_rule_history, "one history at a time"),
-    ]  # fmt: skip
 
 
 class Grid:
@@ -183,7 +62,7 @@ class Grid:
         self._orders: dict[int, tuple[int, tuple[str, ...]]] = {}
         for name, wanted in (chosen or {}).items():
             self._narrow(name, wanted)
-        self.limits = [limit for limit in limits(meanings, rules) if self._excludes(limit)]
+        self.limits = [limit for limit in Limits(meanings, rules).all() if self._excludes(limit)]
         self._limits_of = {name: [limit for limit in self.limits if name in limit.keys] for name in DIMENSIONS}
         if not 1 <= strength <= len(DIMENSIONS):
             raise UsageError(f"strength must be between 1 and {len(DIMENSIONS)}, not {strength}")

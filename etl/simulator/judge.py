@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from etl.conversation import Verdict
-from etl.simulator.grid import NONE
+from etl.simulator.limits import NONE
 from etl.simulator.play import Play
 from etl.simulator.situation import Situation, blocked
 

@@ -9,7 +9,7 @@ from typing import Any, Protocol
 
 from etl.conversation import Message, Tokens, ToolCall
 from etl.simulator.attempts import Played
-from etl.simulator.grid import TURNS
+from etl.simulator.limits import TURNS
 from etl.simulator.play import Play
 from etl.simulator.situation import Situation
 from etl.simulator.user import TemplateUser

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import multiprocessing
-import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import ProcessPoolExecutor
 from typing import NamedTuple
@@ -244,12 +243,3 @@ def _in_processes(
 
 def _blocks(count: int, size: int) -> Iterator[range]:
     return (range(first, min(first + size, count)) for first in range(0, count, size))
-
-
-def timed(report: SimulationReport, started: float) -> SimulationReport:
-    """The report with the seconds since `started` (of `time.monotonic`)."""
-    report.seconds = time.monotonic() - started
-    return report
-
-
-__all__ = ["OnRows", "Output", "commit_rows", "memory_sink", "play_budget", "play_jobs", "staging_sink", "timed"]

@@ -21,7 +21,7 @@ from etl.simulator.gaps import Filling, Gap, told
 from etl.simulator.leaks import Asked
 from etl.simulator.mining import Mined, mined, traffic_asks
 from etl.simulator.report import SimulationReport
-from etl.simulator.run import OnRows, Output, commit_rows, play_budget, play_jobs, timed
+from etl.simulator.run import OnRows, Output, commit_rows, play_budget, play_jobs
 from etl.simulator.spec import SOURCE, DomainSpec, Plan, Spec, checked, narrowed, system_prompt_of
 from etl.simulator.tools import as_tools
 from etl.staging import Settings
@@ -230,7 +230,7 @@ def _in_memory(request: _Request, settings: Settings) -> Simulation:
     output = play_budget(plan, settings, budget, request.asked(), report, outside=request.outside, to_lake=False,
                          progress=request.progress)  # fmt: skip
     report.rows = report.rows._replace(added=report.attempts)
-    timed(report, started)
+    report.seconds = time.monotonic() - started
     return Simulation(report, lambda: pa.concat_tables(output.tables))
 
 
@@ -250,7 +250,7 @@ def _into_lake(request: _Request, settings: Settings, fill_gaps: bool) -> Simula
                                  outside=request.outside, progress=request.progress)  # fmt: skip
         if output.staged or not fill_gaps:
             commit_rows(opened, settings, report, uri, plan.spec.source, output)
-    timed(report, started)
+    report.seconds = time.monotonic() - started
     return Simulation(report, lambda: _stored(settings, uri, plan.spec.source, report.attempts, fill_gaps))
 
 

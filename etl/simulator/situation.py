@@ -9,7 +9,7 @@ from etl.simulator import phrases
 from etl.simulator.asks import details, held, pick, request, said, written
 from etl.simulator.domain import Domain, Shape
 from etl.simulator.faults import ALL, RETRIABLE, Fault
-from etl.simulator.grid import NONE, SEVERAL, Cell
+from etl.simulator.limits import NONE, SEVERAL, Cell
 from etl.simulator.meaning import Meaning, plural
 from etl.simulator.people import Person, person
 from etl.simulator.records import State, done_word, edits, new_record, with_id

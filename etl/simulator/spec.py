@@ -11,7 +11,8 @@ from etl.errors import UsageError
 from etl.identity import digest, named
 from etl.simulator.agent import SeededAgent
 from etl.simulator.domain import Domain
-from etl.simulator.grid import Cell, Grid
+from etl.simulator.grid import Grid
+from etl.simulator.limits import Cell
 from etl.simulator.situation import Aim, Situation, situation
 
 VERSION = 1

@@ -8,7 +8,8 @@ from hypothesis import strategies as st
 
 from etl.errors import UsageError
 from etl.simulator.domain import Domain
-from etl.simulator.grid import DIMENSIONS, Grid
+from etl.simulator.grid import Grid
+from etl.simulator.limits import DIMENSIONS
 from etl.simulator.tools import as_tools
 from tests.simulator.shop import PROMPT, TOOLS
 

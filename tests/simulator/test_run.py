@@ -1,6 +1,7 @@
 """Runs: the same rows on any machine, more rows keep the first, bad specs write nothing, nothing of traffic leaks."""
 
 import json
+from typing import Any
 
 import pytest
 
@@ -18,7 +19,7 @@ def lesson(**more):
         return {"order_id": order_id}
 
     agent = etl.seeded_agent([get_order])
-    asked = {"mode": "rl", "repeats": 4, "budget": 64, "seed": 0, **more}
+    asked: dict[str, Any] = {"mode": "rl", "repeats": 4, "budget": 64, "seed": 0, **more}
     return etl.simulate(agent, tools=[get_order], system_prompt="Help customers with orders.", **asked)
 
 
@@ -65,7 +66,7 @@ def test_explore_attempts_each_ask_once():
 
 def test_a_lake_takes_rows_once_and_more_rows_keep_the_first(tmp_path, capsys):
     lake = tmp_path / "lake"
-    given = {"tools": TOOLS, "system_prompt": PROMPT, "lake": lake, "seed": 3}
+    given: dict[str, Any] = {"tools": TOOLS, "system_prompt": PROMPT, "lake": lake, "seed": 3}
     first = etl.simulate(budget=60, **given)
     assert first.report.rows.added == len(first) == 60
     more = etl.simulate(budget=80, **given)
@@ -84,7 +85,7 @@ def test_a_lake_takes_rows_once_and_more_rows_keep_the_first(tmp_path, capsys):
 
 @pytest.mark.slow
 def test_the_number_of_workers_changes_no_row(tmp_path):
-    given = {"tools": TOOLS, "system_prompt": PROMPT, "seed": 3, "budget": 150}
+    given: dict[str, Any] = {"tools": TOOLS, "system_prompt": PROMPT, "seed": 3, "budget": 150}
     spread = etl.simulate(workers=3, lake=tmp_path / "lake", **given)
     assert spread.report.rows.added == 150
     assert said(spread) == said(etl.simulate(**given))
