@@ -37,6 +37,16 @@ SELECT rollout_id, arg_max(above, depth) AS root FROM up GROUP BY rollout_id
 """The first ancestor of every row that has one, also of rows that are not selected."""
 
 
+_PAIRED_AGAIN = """
+SELECT unit FROM (
+    SELECT unit, min(place) AS place,
+        max(text_key) FILTER (side = 0) AS chosen, max(text_key) FILTER (side = 1) AS rejected
+    FROM plan WHERE reason IS NULL GROUP BY unit
+) QUALIFY row_number() OVER (PARTITION BY chosen, rejected ORDER BY place) > 1
+"""
+"""Pairs whose two sides are said by another pair already."""
+
+
 def choose(reading: Reading) -> None:
     """The table `chosen`: the rows of `--where`, with what is known without reading their messages.
 
@@ -147,7 +157,7 @@ def _without_duplicates(reading: Reading, drop: _Dropping, near: NearDuplicates 
             """EXISTS (SELECT 1 FROM plan other WHERE other.reason IS NULL AND other.text_key = plan.text_key
                 AND other.task_key < plan.task_key)""",
         )
-    if near is not None and unit != "pair":
+    if near is not None:
         keys = drop.connection.execute("SELECT text_key, min(place) FROM plan WHERE reason IS NULL GROUP BY text_key")
         surplus = near.surplus(dict(keys.fetchall()))
         if surplus:
@@ -190,6 +200,8 @@ def _form_units(reading: Reading, drop: _Dropping) -> None:
             FROM pairs WHERE plan.reason IS NULL AND plan.rollout_id IN (pairs.chosen, pairs.rejected)
             """
         )
+        if not reading.request.keep_duplicates:
+            drop.where("duplicate", f"unit IN ({_PAIRED_AGAIN})")
 
 
 def _cap(reading: Reading, drop: _Dropping) -> None:

@@ -84,7 +84,7 @@ def export(
     )  # fmt: skip
     wanted = target_named(target)
     check_request(request)
-    written_schema(wanted, request.columns)
+    _check_fit(wanted, request)
     folder = _empty(out)
     made = None if tokenizer is None else Tokenizer(tokenizer, chat_template)
     return _Run(wanted, request, made, progress or (lambda _: None)).into(folder, lake, verdicts)
@@ -150,6 +150,21 @@ class _Run:
         for name, text in texts.items():
             (staging / name).write_text(text, encoding="utf-8")
         return report
+
+
+def _check_fit(target: Target, request: Request) -> None:
+    """UsageError for an option that would do nothing for this target: nobody shall believe that it did."""
+    written_schema(target, request.columns)
+    idle = {
+        "--ground-truth": request.ground_truth is not None and not target.answers,
+        "--near-duplicates": request.near_duplicates is not None and target.unit == "pair",
+        "--missing-results": request.missing_results != "drop" and target.whole,
+        "--reasoning drop": request.reasoning is False and target.whole,
+        "--max-tokens": request.max_tokens is not None and target.whole,
+    }
+    for option, given in idle.items():
+        if given:
+            raise UsageError(f"{option} has no effect on the target {target.name}; leave it away")
 
 
 def _empty(out: str | os.PathLike[str]) -> Path:

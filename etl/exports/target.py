@@ -87,6 +87,8 @@ class Target(abc.ABC):
     """Whether the model's reasoning goes along unless somebody says otherwise."""
     whole: ClassVar[bool] = False
     """True for interchange of rows: nothing is repaired, and only what may be in no file is left out."""
+    answers: ClassVar[bool] = False
+    """True where a record carries what `--ground-truth` gives."""
     columns: ClassVar[tuple[str, ...]] = ()
     """Columns of `rollouts` it reads beyond those of every export."""
     json_columns: ClassVar[frozenset[str]] = frozenset()

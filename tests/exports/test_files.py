@@ -85,6 +85,8 @@ def test_one_clear_line_for_what_cannot_be(lake: Path, tmp_path: Path, capsys: p
     assert (code, "add up to 1.1" in said) == (2, True)
     code, said = line("sft", "--out", out, "--columns", "reward")
     assert (code, "sft has messages, tools, rollout_id" in said) == (2, True)
+    code, said = line("dpo", "--out", out, "--near-duplicates", "0.8")
+    assert (code, "no effect on the target dpo" in said) == (2, True)
     code, said = line("sft", "--out", out, "--max-tokens", "10")
     assert (code, "needs a --tokenizer" in said) == (2, True)
     assert sorted(path.name for path in tmp_path.iterdir()) == ["lake"], "nothing is left, half-written or whole"

@@ -102,6 +102,18 @@ def test_logged_preferences_count_where_there_is_no_reward(export: Callable[...,
     assert (pair["chosen"][0]["content"], pair["rejected"][0]["content"]) == ("chosen", "rejected")
 
 
+def test_a_pair_that_is_there_twice_is_written_once(export: Callable[..., Exported]) -> None:
+    rows = [
+        ask(f"{task}{reward}", "same ask", f"answer {reward}", task_id=task, reward=reward)
+        for task in "ab"
+        for reward in (0.0, 1.0)
+    ]
+    report, _ = export("dpo", rows)
+    assert (report.records, report.dropped) == (1, {"duplicate": 2})
+    report, _ = export("dpo", rows, keep_duplicates=True)
+    assert report.records == 2
+
+
 def test_one_row_a_task_with_its_pass_rate(export: Callable[..., Exported]) -> None:
     rows = [*attempts("a", 1.0, 0.0, 0.5, None), *attempts("b", 1.0), ask("stranger", "hi", "ho", task_id=None)]
     report, read = export("grpo", rows, pass_at=0.5)

@@ -19,6 +19,7 @@ class Grpo(Target):
     about = "TRL GRPO, RLOO and other online RL: Parquet of prompts, one row a task, with its pass rate and n"
     unit = "task"
     imitates = False
+    answers = True
     json_columns = json_columns("prompt")
 
     def schema(self) -> pa.Schema:

@@ -28,6 +28,7 @@ class SkyRl(Target):
     about = "SkyRL: Parquet of prompt, env_class (the source), reward_spec and extra_info, one row a task"
     unit = "task"
     imitates = False
+    answers = True
 
     def schema(self) -> pa.Schema:
         """Structs, as its environments expect them."""

@@ -29,6 +29,7 @@ class VerlRl(Target):
     about = "verl RLHFDataset: Parquet of prompt, data_source, reward_model and extra_info, one row a task"
     unit = "task"
     imitates = False
+    answers = True
 
     def schema(self) -> pa.Schema:
         """Structs, since verl asks them for members."""
