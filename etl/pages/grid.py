@@ -44,7 +44,7 @@ class Grid(NamedTuple):
     conditions: list[str]
     rows: list[ToolRow]
     gaps: Rows
-    """What traffic shows too rarely, first what matters most; the columns are `gap_columns`."""
+    """What traffic shows too rarely, first what the simulation has not filled; the columns are `gap_columns`."""
     gaps_in_all: int
     note: str
     gap_columns: list[tuple[str, str]] = GAP_COLUMNS
@@ -52,7 +52,7 @@ class Grid(NamedTuple):
 
 def grid(connection: duckdb.DuckDBPyConnection) -> Grid:
     """The grid of a lake."""
-    gaps = ask(connection, "FROM gaps")
+    gaps = ask(connection, "FROM gaps ORDER BY missing = 0, rank")
     wanted = {_key(row): row for row in gaps if _is_tool_and_condition(row)}
     seen: dict[tuple[str, str], dict[str, int]] = {}
     times: dict[str, int] = {}

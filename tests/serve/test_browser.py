@@ -151,8 +151,11 @@ def test_a_newcomer_finds_what_fails_and_what_nobody_has_covered(browser: Any, a
         assert called.location["x"] + called.size["width"] <= result.location["x"], "side by side"
         assert abs(called.location["y"] - result.location["y"]) < 5
     find(browser, "nav.main a[href='/coverage']").click()
-    assert find(browser, "td.missing")
+    assert find(browser, "table.grid td.simulated, table.grid td.missing"), "the demo simulates what traffic lacks"
     assert "nobody has covered" in find(browser, "main").text
+    gaps = every(browser, "h3 ~ div tbody tr")
+    assert gaps
+    assert all(row.text for row in gaps[:3])
     covered = find(browser, "table.grid td.thin a, table.grid td.traffic a")
     covered.click()
     assert find(browser, "table.list tbody tr")
