@@ -94,8 +94,12 @@ class Dialogue(msgspec.Struct):
         return asked
 
     def completion(self) -> list[Turn]:
-        """What follows the prompt; Dropped where it holds a turn of the agent that must not be trained."""
-        said = self.turns[self.ask :]
+        """What follows the prompt, as `unmasked`."""
+        return self.unmasked(self.ask)
+
+    def unmasked(self, start: int = 0) -> list[Turn]:
+        """The turns from there on; Dropped where one of the agent's must not be trained."""
+        said = self.turns[start:]
         if any(turn.role == "assistant" and not turn.trained for turn in said):
             raise Dropped("unmaskable_turn")
         return said

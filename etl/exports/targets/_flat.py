@@ -6,11 +6,8 @@ from typing import Any
 
 from etl.exports.dialogue import Dialogue
 from etl.exports.forms import flat
-from etl.exports.reasons import Dropped
 
 
 def flat_conversation(said: Dialogue) -> list[dict[str, Any]]:
     """Calls, results and tool definitions as text; Dropped where a turn of the agent must not be trained."""
-    if not all(turn.trained for turn in said.turns if turn.role == "assistant"):
-        raise Dropped("unmaskable_turn")
-    return flat(said.turns, said.repairs, said.tool_list())
+    return flat(said.unmasked(), said.repairs, said.tool_list())

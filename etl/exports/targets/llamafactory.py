@@ -22,9 +22,7 @@ class LlamaFactory(Target):
     def record(self, example: Example) -> dict[str, Any]:
         """The conversation; user and agent must take turns, since LLaMA-Factory skips the row otherwise."""
         said = example.dialogue
-        if not all(turn.trained for turn in said.turns if turn.role == "assistant"):
-            raise Dropped("unmaskable_turn")
-        turns = list(said.turns)
+        turns = said.unmasked()
         while turns[-1].role == "tool":
             said.repairs.add("last_results_cut")
             turns.pop()

@@ -5,7 +5,6 @@ from __future__ import annotations
 from typing import Any
 
 from etl.exports.forms import chat
-from etl.exports.reasons import Dropped
 from etl.exports.target import Example, Target
 
 
@@ -20,9 +19,7 @@ class NemoRl(Target):
     def record(self, example: Example) -> dict[str, Any]:
         """The whole conversation, up to the last turn of the agent."""
         said = example.dialogue
-        if not all(turn.trained for turn in said.turns if turn.role == "assistant"):
-            raise Dropped("unmaskable_turn")
-        turns = list(said.turns)
+        turns = said.unmasked()
         while turns[-1].role != "assistant":
             said.repairs.add("last_results_cut")
             turns.pop()

@@ -7,7 +7,6 @@ from typing import Any
 import pyarrow as pa
 
 from etl.exports.forms import MESSAGES, checked, stored
-from etl.exports.reasons import Dropped
 from etl.exports.target import Example, Target
 from etl.exports.targets._columns import ROLLOUT_ID, TOOLS, json_columns
 
@@ -26,6 +25,4 @@ class Sft(Target):
     def record(self, example: Example) -> dict[str, Any]:
         """The whole conversation; every turn of the agent in it is trained."""
         said = checked(example.dialogue)
-        if not all(turn.trained for turn in said.turns if turn.role == "assistant"):
-            raise Dropped("unmaskable_turn")
-        return {"messages": stored(said.turns), "tools": said.tools, "rollout_id": said.rollout_id}
+        return {"messages": stored(said.unmasked()), "tools": said.tools, "rollout_id": said.rollout_id}

@@ -6,19 +6,10 @@ from typing import Any
 
 import pyarrow as pa
 
-from etl.exports.forms import FLAT_MESSAGES, flat
 from etl.exports.target import Example, Target
-from etl.exports.targets._columns import TOOLS
+from etl.exports.targets._prompts import PROMPT_FIELDS, about, prompt, texts
 
-_REWARD = pa.struct([pa.field("method", pa.string()), pa.field("ground_truth", pa.string())])
-_EXTRA = pa.struct(
-    [
-        pa.field("task_id", pa.string()),
-        pa.field("split", pa.string()),
-        pa.field("index", pa.int64()),
-        pa.field("rollout_id", pa.string()),
-    ]
-)
+_EXTRA = pa.struct([pa.field("index", pa.int64()), *texts("split", "task_id", "rollout_id")])
 
 
 class SkyRl(Target):
@@ -32,30 +23,18 @@ class SkyRl(Target):
 
     def schema(self) -> pa.Schema:
         """Structs, as its environments expect them."""
-        return pa.schema(
-            [
-                pa.field("data_source", pa.string()),
-                pa.field("prompt", FLAT_MESSAGES),
-                pa.field("env_class", pa.string()),
-                pa.field("reward_spec", _REWARD),
-                pa.field("extra_info", _EXTRA),
-                TOOLS,
-            ]
-        )
+        own = [
+            pa.field("env_class", pa.string()),
+            pa.field("reward_spec", texts("method", "ground_truth")),
+            pa.field("extra_info", _EXTRA),
+        ]
+        return pa.schema([*PROMPT_FIELDS, *own])
 
     def record(self, example: Example) -> dict[str, Any]:
         """The prompt of a task."""
-        said = example.dialogue
         return {
-            "data_source": said.row["source"],
-            "prompt": flat(said.prompt(), said.repairs),
-            "env_class": said.row["source"],
+            **prompt(example),
+            "env_class": example.dialogue.row["source"],
             "reward_spec": {"method": "rule", "ground_truth": example.ground_truth or ""},
-            "extra_info": {
-                "task_id": example.tally.task_id,
-                "split": example.split,
-                "index": example.position,
-                "rollout_id": said.rollout_id,
-            },
-            "tools": said.tools,
+            "extra_info": about(example),
         }

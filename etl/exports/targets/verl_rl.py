@@ -6,20 +6,12 @@ from typing import Any
 
 import pyarrow as pa
 
-from etl.exports.forms import FLAT_MESSAGES, flat
 from etl.exports.target import Example, Target
-from etl.exports.targets._columns import TOOLS
+from etl.exports.targets._prompts import PROMPT_FIELDS, about, prompt, texts
 
 _EXTRA = pa.struct(
-    [
-        pa.field("index", pa.int64()),
-        pa.field("split", pa.string()),
-        pa.field("task_id", pa.string()),
-        pa.field("rollout_id", pa.string()),
-        pa.field("need_tools_kwargs", pa.bool_()),
-    ]
+    [pa.field("index", pa.int64()), *texts("split", "task_id", "rollout_id"), pa.field("need_tools_kwargs", pa.bool_())]
 )
-_REWARD = pa.struct([pa.field("style", pa.string()), pa.field("ground_truth", pa.string())])
 
 
 class VerlRl(Target):
@@ -33,31 +25,18 @@ class VerlRl(Target):
 
     def schema(self) -> pa.Schema:
         """Structs, since verl asks them for members."""
-        return pa.schema(
-            [
-                pa.field("data_source", pa.string()),
-                pa.field("prompt", FLAT_MESSAGES),
-                pa.field("ability", pa.string()),
-                pa.field("reward_model", _REWARD),
-                pa.field("extra_info", _EXTRA),
-                TOOLS,
-            ]
-        )
+        own = [
+            pa.field("ability", pa.string()),
+            pa.field("reward_model", texts("style", "ground_truth")),
+            pa.field("extra_info", _EXTRA),
+        ]
+        return pa.schema([*PROMPT_FIELDS, *own])
 
     def record(self, example: Example) -> dict[str, Any]:
         """The prompt of a task, with what a reward is computed from."""
-        said = example.dialogue
         return {
-            "data_source": said.row["source"],
-            "prompt": flat(said.prompt(), said.repairs),
-            "ability": "agent" if said.tools else "chat",
+            **prompt(example),
+            "ability": "agent" if example.dialogue.tools else "chat",
             "reward_model": {"style": "rule", "ground_truth": example.ground_truth or ""},
-            "extra_info": {
-                "index": example.position,
-                "split": example.split,
-                "task_id": example.tally.task_id,
-                "rollout_id": said.rollout_id,
-                "need_tools_kwargs": False,
-            },
-            "tools": said.tools,
+            "extra_info": {**about(example), "need_tools_kwargs": False},
         }
