@@ -30,7 +30,7 @@ _MEMO = 20_000
 """Messages remembered while a file is read."""
 _SHORT = 2_048
 """Bytes of a message that is remembered as it is; of a longer one its digest is."""
-_HELD, _HELD_EACH = 16_000_000, 4_000_000
+_HELD, _HELD_EACH = 8_000_000, 2_000_000
 """Bytes of the histories that are remembered, in all and of one."""
 _SIDES = 4
 """Histories with the same opening that are remembered."""

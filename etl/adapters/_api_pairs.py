@@ -31,7 +31,7 @@ from etl.adapters._api_gateways import (
     unwrapped,
 )
 from etl.adapters._api_lines import Lines, is_line, when
-from etl.adapters._api_secrets import without_credentials
+from etl.adapters._api_secrets import without_cookie, without_credentials
 from etl.conversation import Ignored, Record, Tokens, Unusable
 
 Found = Exchange | Unusable | Ignored
@@ -196,7 +196,8 @@ def headers(logged: Any) -> Body:
     found: Body = {}
     for name, value in pairs:
         if type(name) is str and name.lower() in _HEADERS:
-            found[name.lower()] = value[0] if type(value) is list and len(value) == 1 else value
+            values = [without_cookie(each) for each in (value if type(value) is list else [value])]
+            found[name.lower()] = values[0] if len(values) == 1 else values
     return without_credentials(found)
 
 

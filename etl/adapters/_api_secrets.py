@@ -13,6 +13,7 @@ _NAMES = re.compile(
     r"access[-_]?token|(auth|authorization|bearer|refresh|security|session|id)[-_]?token|signature|credentials?|"
     r"connection[-_]?string|encoded[-_]api[-_]key|aws_\w*key\w*)$"
 )
+_COOKIE = re.compile(r"(?i)[^=;\s]+=[^;]*;.*\b(path|domain|expires|max-age|httponly|secure|samesite)\b")
 _ADDRESS = re.compile(r"https?://\S+$")
 _PARAMETERS = re.compile(r"(?i)^(api[-_]?)?key$|token|secret|sig(nature)?$|credential|password|auth")
 
@@ -41,6 +42,15 @@ def without_credentials(settings: dict[str, Any]) -> dict[str, Any]:
         else:
             made[key] = cleaned(value)
     return made
+
+
+def without_cookie(value: Any) -> Any:
+    """The value of a header, unless it is a cookie that a recorder put under another header's name.
+
+    >>> without_cookie("__bm=abc; path=/; HttpOnly"), without_cookie("text/plain; charset=utf-8")
+    ('[credential]', 'text/plain; charset=utf-8')
+    """
+    return REMOVED if type(value) is str and _COOKIE.match(value) else value
 
 
 def cleaned(value: Any) -> Any:
