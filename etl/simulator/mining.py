@@ -50,9 +50,9 @@ def mined(connection: duckdb.DuckDBPyConnection, source: str | None = None) -> M
     """What traffic says; of one log stream, or of all."""
     connection.execute(_AGENTS, [source])
     calls = connection.execute(
-        """SELECT agent, tool, arguments, result, status, condition, calls FROM (
-               SELECT agent, tool, arguments, result, status, condition, count(*) OVER (PARTITION BY agent,
-                                                                                        tool) AS calls,
+        """SELECT agent, tool, arguments, result, status, condition FROM (
+               SELECT agent, tool, arguments, result, status, condition,
+                      count(*) OVER (PARTITION BY agent, tool) AS calls,
                       row_number() OVER (PARTITION BY agent, tool ORDER BY rollout_id, step_index) AS place
                FROM steps JOIN etl_agents USING (rollout_id) WHERE actor = 'agent'
            ) WHERE place <= $1 ORDER BY calls DESC, agent, tool, place""",
@@ -95,7 +95,7 @@ def _put_together(calls: list[tuple[Any, ...]], offered: list[tuple[Any, ...]], 
                 wanted.setdefault(name, agent)
     domains: dict[str, DomainSpec] = {}
     unusable: dict[str, str] = {}
-    for agent in sorted({*definitions, *seen}):
+    for agent in dict.fromkeys([*seen, *definitions]):  # the busiest first
         tools, examples = _tools(definitions.get(agent, {}), seen.get(agent, {}), unusable)
         if tools:
             domains[agent] = DomainSpec(tuple(tools), prompts.get(agent) or "", examples)

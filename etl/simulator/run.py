@@ -165,8 +165,8 @@ def commit_rows(
 def _cover(plan: Plan, report: SimulationReport, count: int) -> None:
     """How much of the grid the situations cover, summed over the domains."""
     share, rest = divmod(count, len(plan.domains))
-    for number, grid in enumerate(plan.grids):
-        tuples = grid.tuples(share + (number < rest))
+    for number in range(min(count, len(plan.domains))):
+        tuples = plan.grid(number).tuples(share + (number < rest))
         report.strength = tuples.strength
         report.planned += tuples.planned
         report.covered += tuples.covered

@@ -117,15 +117,20 @@ def simulate(
             workers=workers)  # fmt: skip
     if fill_gaps and (lake is None or min_support < 1):
         raise UsageError("filling gaps needs a lake, and a minimum support of at least 1")
+    if fill_gaps and dimensions:
+        raise UsageError("dimensions narrow the grid, and gaps are filled as they are; leave one of them out")
     ours, outside = _agents(agent)
     if tools is None and ours.tools:
         tools = ours.tools
     traffic = _traffic(lake, tools, from_source, fill_gaps)
     domains, names = _domains(tools, system_prompt, traffic)
+    wanted = {value for name, values in narrowed(dimensions) if name == "tool" for value in values}
+    if traffic is not None and wanted and any(_has(part, wanted) for part in domains):
+        domains = tuple(part for part in domains if _has(part, wanted))
     spec = Spec(domains, ours, seed, strength, fault_rate, narrowed(dimensions), given, reward, source)
     plan = Plan(spec)
     if not fill_gaps:
-        _ = plan.grids  # what is wrong with the dimensions is said before anything is made
+        plan.grid(0)  # what is wrong with the dimensions is said before anything is made
     request = _Request(plan, names, traffic, outside, budget, min_support, workers, progress)
     if lake is None:
         settings = run_settings("", now, source, None, redact, LIMITS, False, False)
@@ -221,6 +226,11 @@ def _domains(
     if system_prompt is not None:
         domains = {name: part._replace(system_prompt=prompt) for name, part in domains.items()}
     return tuple(domains.values()), list(domains)
+
+
+def _has(part: DomainSpec, wanted: set[str]) -> bool:
+    """Whether a domain has one of the tools."""
+    return any(tool.name in wanted for tool in part.tools)
 
 
 def _in_memory(request: _Request, settings: Settings) -> Simulation:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import functools
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -12,7 +11,7 @@ from etl.identity import digest, named
 from etl.simulator.agent import SeededAgent
 from etl.simulator.domain import Domain
 from etl.simulator.grid import Grid
-from etl.simulator.limits import Cell
+from etl.simulator.limits import NONE, SEVERAL, Cell
 from etl.simulator.situation import Aim, Situation, situation
 
 VERSION = 1
@@ -51,23 +50,29 @@ class Plan:
     def __init__(self, spec: Spec) -> None:
         self.spec = spec
         self.domains = [Domain(part.tools, part.system_prompt, part.id_examples) for part in spec.domains]
+        self._grids: dict[int, Grid] = {}
         said = [
             VERSION, [domain.name for domain in self.domains], spec.strength, spec.fault_rate, spec.chosen,
             spec.agent.rate, spec.agent.behaviors,
         ]  # fmt: skip
         self.name = digest(repr(said).encode())[:12]
 
-    @functools.cached_property
-    def grids(self) -> list[Grid]:
-        """The grid of each domain."""
-        spec = self.spec
-        return [
-            Grid(
+    def grid(self, which: int) -> Grid:
+        """The grid of one domain, made when it is first needed."""
+        if which not in self._grids:
+            spec, domain = self.spec, self.domains[which]
+            self._grids[which] = Grid(
                 list(domain.tools), domain.meanings, domain.rules, seed=spec.seed, strength=spec.strength,
-                chosen=dict(spec.chosen),
-            )
-            for domain in self.domains
-        ]  # fmt: skip
+                chosen={name: self._own(name, values, domain) for name, values in spec.chosen},
+            )  # fmt: skip
+        return self._grids[which]
+
+    def _own(self, name: str, values: tuple[str, ...], domain: Domain) -> tuple[str, ...]:
+        """The chosen values of a dimension; of tools and rules those that this domain has, where there are several."""
+        known = {"tool": (*domain.tools, SEVERAL, NONE), "rule": (*domain.rules, NONE)}.get(name)
+        if known is None or len(self.domains) == 1:
+            return values
+        return tuple(value for value in values if value in known) or values
 
     @property
     def uri(self) -> str:
@@ -82,7 +87,7 @@ class Plan:
     def situation(self, number: int, nonce: int = 0) -> Situation:
         """Situation `number`; another `nonce` gives another of the same cell."""
         which, place = number % len(self.domains), number // len(self.domains)
-        cell = self.grids[which].cell(place)
+        cell = self.grid(which).cell(place)
         return self._made(self.domains[which], cell, f"{number}", nonce)
 
     def aimed(self, domain: Domain, cell: Cell, aim: Aim, key: str, nonce: int = 0) -> Situation:
