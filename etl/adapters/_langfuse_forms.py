@@ -71,6 +71,8 @@ def what(item: Any) -> str | None:
     if isinstance(kind, str):
         if kind in OBSERVATIONS and "id" in fields and fields & {"start_time", "trace_id"}:
             return "observation"
+        if kind.upper() in OBSERVATIONS and {"id", "trace_id", "parent_observation_id"} <= fields:
+            return "observation"
         if (kind in _EVENTS or kind in _EVENT_TYPES) and isinstance(item.get("body"), dict):
             return "event"
     if _is_score(fields):
@@ -206,7 +208,7 @@ def _observation(fields: dict[str, Any], item: Any, trace: str | None) -> Unit:
     """The normal form of an observation."""
     metadata = _metadata(fields)
     attributes = plain_attributes(opened_all(metadata.pop("attributes", None)))
-    sort = fields["type"]
+    sort = fields["type"] = fields["type"].upper()
     if sort == "SPAN" and is_tool_output(fields.get("output")):
         sort = fields["type"] = "TOOL"
     trace = _text(fields.get("trace_id")) or trace

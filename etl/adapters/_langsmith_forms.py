@@ -72,7 +72,7 @@ def _is_run(item: dict[str, Any]) -> bool:
     sort = item.get("run_type")
     if (
         isinstance(sort, str)
-        and sort in RUN_TYPES
+        and sort.lower() in RUN_TYPES
         and item.keys() & {"start_time", "inputs", "trace_id", "dotted_order"}
     ):
         return True
@@ -147,7 +147,9 @@ def _path(order: Any) -> list[str]:
 def _run(item: dict[str, Any], own: str | None, parent: str | None, trace: str | None, path: list[str]) -> Unit:
     """The normal form of one run."""
     fields = {key: value for key, value in item.items() if value is not None and value != ""}
-    sort = fields.pop("run_type", None)
+    logged = fields.pop("run_type", None)
+    sort = logged.lower() if isinstance(logged, str) else None
+    status = str(fields.get("status", "success")).lower()
     extra = opened_all(fields.pop("extra", None))
     extra = dict(extra) if isinstance(extra, dict) else {} if extra in (None, "", []) else {"extra": extra}
     metadata = opened_all(extra.pop("metadata", fields.pop("metadata", None)))
@@ -156,7 +158,7 @@ def _run(item: dict[str, Any], own: str | None, parent: str | None, trace: str |
     put(form, trace=trace, id=own, parent=parent, name=_text(fields.get("name")))
     put(form, start=fields.get("start_time"), end=fields.get("end_time"), path=path[:-1])
     error = fields.get("error")
-    if error or fields.get("status") == "error":
+    if error or status == "error":
         form["status"] = {"code": "error"}
         put(form["status"], message=error if isinstance(error, str) else None)
     given = opened_all(fields.get("inputs", fields.get("inputs_preview")))
@@ -179,13 +181,13 @@ def _run(item: dict[str, Any], own: str | None, parent: str | None, trace: str |
     rest = {key: opened_all(value) for key, value in fields.items() if key not in held}
     put(rest, events=events, metadata=metadata, stream_chunks=len(tokens_seen) or None, **extra)
     put(rest, first_token_time=rest.get("first_token_time", first))
-    if fields.get("status") not in (None, "success", "error"):
+    if status not in ("success", "error"):
         rest["status"] = fields["status"]
     put(form, rest={key: value for key, value in rest.items() if value not in (None, "", [], {})})
     stats = opened_all(fields.get("feedback_stats"))
     if isinstance(stats, dict):
         put(form, scores=list(_sums(own, stats)))
-    thread = next((found for key in _THREADS if (found := _text(metadata.get(key)))), None)
+    thread = next((found for key in _THREADS if (found := _text(metadata.get(key)))), _text(fields.get("thread_id")))
     return Unit(form if own is not None else None, item, trace, thread)
 
 

@@ -115,6 +115,17 @@ def test_post_and_patch_of_a_run_are_one_in_any_order() -> None:
         assert row["messages"][row["steps"][0]["result_index"]]["content"] == "found"
 
 
+def test_words_of_the_newer_api_are_in_capitals() -> None:
+    records = [
+        run("CHAIN", "t1", 0, 9, inputs={"messages": [HI]}, outputs={"messages": [HI, HELLO]}, status="SUCCESS"),
+        run("LLM", "m", 1, 2, "t1", inputs={"messages": [HI]}, outputs={"message": HELLO}, status="SUCCESS"),
+        run("TOOL", "x", 3, 4, "t1", inputs={"q": 1}, outputs={}, status="ERROR"),
+    ]
+    (row,) = read("langsmith", records)
+    assert talk(row)[:2] == [("user", "Hi"), ("assistant", "Hello.")]
+    assert [step["status"] for step in row["steps"]] == ["error"]
+
+
 def test_parts_of_an_upload_are_a_run() -> None:
     name = "0f0a0000-0000-4000-8000-000000000001"
     record = {
