@@ -28,14 +28,16 @@ _AFTER_EXAMPLES = "I switched to a new code base"
 
 
 def session(record: Record, published: bool) -> Conversation | None:
-    """The conversation of a section of the Markdown history; None where nobody asks anything."""
+    """The conversation of a section of the Markdown history; None where nobody asks the model
+    anything.
+    """
     started = text_of(record.value, "started")
     talk = Talk()
     reading = _Session(talk)
     for said in turns(text_of(record.value, "text") or "", published):
         reading.take(said)
     asked = next((m.content for m in talk.messages if m.role == "user"), None)
-    if asked is None:
+    if asked is None or all(message.synthetic for message in talk.messages):
         return None
     key = digest(f"{started}\n{asked}".encode("utf-8", "surrogatepass"))
     made = Conversation([], [record], native_id=f"aider:{key}", conversation_id=f"aider:{key}", agent="aider")

@@ -24,6 +24,7 @@ TOOLS = frozenset(
 """Tools of both programs, by the names that they had over the years."""
 
 _PERSON = re.compile(r"\s*<(task|user_message|feedback|answer|new_message)>\n?(.*?)\n?</\1>\s*\Z", re.DOTALL)
+_PERSON_FIRST = re.compile(r"\s*<(task|user_message|feedback|new_message)>\n?(.*?)\n?</\1>\n", re.DOTALL)
 _PROGRAM = (
     "<environment_details>", "<explicit_instructions", "<file_content", "<folder_content", "<url_content",
     "<workspace_diagnostics>", "<git_working_state>", "<terminal_output>", "[ERROR]", "[TASK RESUMPTION]",
@@ -77,6 +78,10 @@ def said(text: str) -> list[Piece]:
     details = _DETAILS.search(text)
     if details is not None and details.start() > 0:
         return [*said(text[: details.start()]), Piece(details.group().lstrip("\n"), None, True)]
+    first = _PERSON_FIRST.match(text)
+    if first is not None:
+        rest = text[first.end() :].strip("\n")
+        return [Piece(first.group(2)), *(said(rest) if rest else ())]
     return [Piece(text)]
 
 

@@ -76,7 +76,7 @@ class View:
         if rest.get("partial") is False:
             del rest["partial"]
         images = value.get("images") if isinstance(value.get("images"), list) else None
-        if kind in _PERSON:
+        if kind in _PERSON or (kind == "text" and not self.talk.messages):  # the first text is the task
             self._close()
             self._ended = False
             self.talk.ask(text, at, parts=images or None, extra=rest)

@@ -119,7 +119,7 @@ class Session:
             part
             for part in list_of(request, "response")
             if isinstance(part, dict)
-            and text_of(part, "kind") not in (None, "markdownContent", "thinking", "inlineReference", *_SHOWN)
+            and text_of(part, "kind") not in (None, "text", "markdownContent", "thinking", "inlineReference", *_SHOWN)
             and text_of(part, "kind") != "toolInvocationSerialized"
         ]
         shown = "".join(_shown(part) or "" for part in list_of(request, "response"))
@@ -233,6 +233,8 @@ def _shown(part: Any) -> str | None:
     if kind is None and isinstance(part, dict):
         value = part.get("value")
         return value if isinstance(value, str) else None
+    if kind == "text" and isinstance(part.get("text"), str):
+        return str(part["text"])
     if kind == "markdownContent":
         return shown_text(part.get("content", part.get("value")))
     if kind == "inlineReference":

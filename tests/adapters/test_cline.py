@@ -130,3 +130,26 @@ def test_only_tools_are_calls(text: str, calls: list[Any]) -> None:
 def test_a_task_that_speaks_of_its_own_tags_stays_whole() -> None:
     (piece,) = pieces("Explain <environment_details> to me")
     assert (piece.text, piece.synthetic) == ("Explain <environment_details> to me", False)
+
+
+def test_a_request_shown_as_one_text_is_taken_apart() -> None:
+    details = "<environment_details>\ny\n</environment_details>"
+    text = f"<task>\nMend it.\n</task>\n\n\n# task_progress RECOMMENDED\n\n- x\n\n{details}"
+    assert [(piece.text.split("\n")[0], piece.synthetic) for piece in pieces(text)] == [
+        ("Mend it.", False),
+        ("# task_progress RECOMMENDED", True),
+        ("<environment_details>", True),
+    ]
+
+
+def test_the_first_text_of_a_view_is_the_task(tmp_path: Path, lake: Path) -> None:
+    request = {
+        "request": "<task>\nMend it.\n</task>\n\n# task_progress\n\n<environment_details>\ny\n</environment_details>"
+    }
+    said_first = {"ts": 1774850400000, "type": "say", "say": "text", "text": "Mend it.", "images": [], "files": []}
+    asked = {"ts": 1774850400100, "type": "say", "say": "api_req_started", "text": json.dumps(request)}
+    answer = {"ts": 1774850401000, "type": "say", "say": "text", "text": "Mended.", "partial": False}
+    (tmp_path / "ui_messages.json").write_text(json.dumps([said_first, asked, answer]), encoding="utf-8")
+    read_in(lake, tmp_path / "ui_messages.json")
+    row = _row(lake)
+    assert (row["prompt"], row["final_text"], row["n_turns"]) == ("Mend it.", "Mended.", 1)
