@@ -10,8 +10,9 @@ from collections.abc import Mapping
 from typing import Any
 
 from etl.adapters._otlp_outside import EVALUATION
-from etl.adapters._otlp_values import put
+from etl.adapters._otlp_values import identifier, put
 
+_NAMES = (("trace", "trace_id"), ("id", "id"), ("parent", "parent_id"))
 _USAGE = ("input_tokens", "output_tokens", "prompt_tokens", "completion_tokens")
 _SPAN = frozenset({"object", "id", "trace_id", "parent_id", "started_at", "ended_at", "span_data", "error"})
 _TRACE = frozenset({"object", "id", "spans", "group_id", "data"})
@@ -29,7 +30,7 @@ def is_span(value: Any) -> bool:
 
 def trace_form(value: Mapping[str, Any]) -> dict[str, Any]:
     """The stored form of a trace: its group is the conversation."""
-    form: dict[str, Any] = {"signal": "trace", "trace": value["id"]}
+    form: dict[str, Any] = {"signal": "trace", "trace": identifier(value["id"]) or "trace"}
     info: dict[str, Any] = {}
     put(info, **{key: item for key, item in value.items() if key not in _TRACE})
     group = value.get("group_id")
@@ -44,7 +45,7 @@ def span_form(value: Mapping[str, Any]) -> dict[str, Any]:
     form: dict[str, Any] = {"signal": "span"}
     names = {"generation": "generation", "response": "response", "handoff": f"handoff to {data.get('to_agent')}"}
     name = data.get("name") or names.get(str(kind)) or kind
-    put(form, trace=value.get("trace_id"), id=value.get("id"), parent=value.get("parent_id"))
+    put(form, **{name: identifier(value.get(key)) for name, key in _NAMES})
     put(form, name=name if isinstance(name, str) else None, start=value.get("started_at"), end=value.get("ended_at"))
     error = value.get("error")
     if isinstance(error, dict):

@@ -187,7 +187,7 @@ def kind_of(attributes: Mapping[str, Any]) -> Kind:
                 return "other"
             if found is not None:
                 return found
-            if name in ("gen_ai.operation.name", "openinference.span.kind", "ai.operationId"):
+            if value != "UNKNOWN" and name in ("gen_ai.operation.name", "openinference.span.kind", "ai.operationId"):
                 return "other"
     return next((kind for name, kind in SIGNS if name in attributes), "other")
 

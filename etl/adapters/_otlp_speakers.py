@@ -31,7 +31,7 @@ def speakers(family: Family, readings: Readings) -> Iterator[Call]:
             continue
         turn = lent.get(place, turns[place])
         facts = _completed(readings.facts(span), turn)
-        agent = next((above for above in family.ancestors(span) if above.kind == "agent"), None)
+        agent = _agent_around(span, family)
         name = (agent.id, readings.facts(agent).agent or agent.name) if agent is not None else (span.parent or "", "")
         for part, asked in enumerate(turn.batch or [turn]):
             for choice in range(max(1, len(asked.answers))):
@@ -59,6 +59,12 @@ def _speaking(family: Family, turns: dict[tuple[str, str], Turn]) -> set[tuple[s
         if not any((above.trace, above.id) in speaking for above in family.ancestors(span)):
             speaking.add(place)
     return speaking
+
+
+def _agent_around(span: Span, family: Family) -> Span | None:
+    """The nearest agent above a span; where none says that it is one, the outermost chain or workflow."""
+    around = [above for above in family.ancestors(span) if above.kind == "agent"]
+    return next((above for above in around if above.is_agent()), around[-1] if around else None)
 
 
 def _completed(facts: Facts, turn: Turn) -> Facts:

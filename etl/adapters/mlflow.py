@@ -12,7 +12,8 @@ from typing import Any, ClassVar
 
 from etl.adapter import Adapter, FileContext, Sample
 from etl.adapters._mlflow_records import claim, forms
-from etl.adapters._otlp_rows import conversations
+from etl.adapters._otlp_parts import note
+from etl.adapters._otlp_stored import assembled
 from etl.conversation import Conversation, Fragment, Ignored, Outcome, Record, StoredEvent, Unusable
 
 
@@ -48,19 +49,11 @@ class Mlflow(Adapter):
 
     def assemble(self, family: Sequence[StoredEvent]) -> Iterator[Conversation | Unusable | Ignored]:
         """The rows of one family; traces that speak of no conversation are ignored by name."""
-        made, used = conversations(family)
-        yield from made
-        for event in family:
-            if id(event.record) not in used:
-                value = event.record.value
-                said = isinstance(value, dict) and value.get("signal") == "annotation"
-                yield Ignored("nothing_assessed" if said else "no_conversation", record=event.record)
+        yield from assembled(family, "no_conversation", "nothing_assessed")
 
 
 def _fragment(record: Record, form: dict[str, Any]) -> Fragment:
-    form["notes"] = list(record.notes)
-    if record.mended:
-        form["mended"] = list(record.mended)
+    note(record, form)
     if form["signal"] == "annotation":
         return Fragment(record, form["id"], form["id"], None, form)
     session, trace = form.pop("session", None), form["trace"]

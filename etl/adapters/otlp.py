@@ -20,9 +20,9 @@ from etl.adapters._otlp_family import DETAILS
 from etl.adapters._otlp_parts import note, part
 from etl.adapters._otlp_protobuf import layout
 from etl.adapters._otlp_protobuf import records as protobuf_records
-from etl.adapters._otlp_rows import conversations
 from etl.adapters._otlp_shapes import is_batch, is_span, units
 from etl.adapters._otlp_span import conversation_id, kind_of
+from etl.adapters._otlp_stored import assembled
 from etl.adapters._otlp_values import fingerprint
 from etl.adapters._phoenix_records import claim as phoenix_claim
 from etl.conversation import Conversation, Fragment, Ignored, Outcome, Record, StoredEvent, Unusable
@@ -67,11 +67,7 @@ class Otlp(Adapter):
 
     def assemble(self, family: Sequence[StoredEvent]) -> Iterator[Conversation | Unusable | Ignored]:
         """The rows of one family; what tells nothing but the tree is ignored by name."""
-        rows, used = conversations(family)
-        yield from rows
-        for event in family:
-            if id(event.record) not in used:
-                yield Ignored("not_a_model_span", record=event.record)
+        yield from assembled(family, "not_a_model_span", "not_a_model_span")
 
 
 def _claim(value: Any) -> float:

@@ -12,8 +12,9 @@ from itertools import chain
 from typing import Any, ClassVar
 
 from etl.adapter import Adapter, FileContext, Sample
-from etl.adapters._otlp_rows import conversations
+from etl.adapters._otlp_parts import note
 from etl.adapters._otlp_span import conversation_id, kind_of
+from etl.adapters._otlp_stored import assembled
 from etl.adapters._otlp_values import fingerprint
 from etl.adapters._phoenix_database import MAGIC, is_phoenix, rows
 from etl.adapters._phoenix_records import HOLDERS, claim, is_annotation, judgments, spans
@@ -53,13 +54,7 @@ class Phoenix(Adapter):
 
     def assemble(self, family: Sequence[StoredEvent]) -> Iterator[Conversation | Unusable | Ignored]:
         """The rows of one family; what no row tells of is ignored by name."""
-        made, used = conversations(family)
-        yield from made
-        for event in family:
-            if id(event.record) not in used:
-                value = event.record.value
-                said = isinstance(value, dict) and value.get("signal") == "annotation"
-                yield Ignored("nothing_annotated" if said else "not_a_model_span", record=event.record)
+        yield from assembled(family, "not_a_model_span", "nothing_annotated")
 
 
 def _fragments(record: Record) -> Iterator[Outcome]:
@@ -82,9 +77,7 @@ def _fragments(record: Record) -> Iterator[Outcome]:
 
 def _span(record: Record, form: dict[str, Any]) -> Fragment:
     """A span under its session or trace; an annotation may know it by its id alone."""
-    form["notes"] = list(record.notes)
-    if record.mended:
-        form["mended"] = list(record.mended)
+    note(record, form)
     attributes = form.get("attributes", {})
     trace, own = form.get("trace"), form.get("id")
     named = conversation_id(attributes) if kind_of(attributes) != "other" else None
