@@ -125,8 +125,11 @@ def _tools(
             unusable.setdefault(name, str(error))
             continue
         tools.append(made)
-        id_name = meaning(made).id_name
-        ids = [value[id_name] for value in arguments if id_name and isinstance(value.get(id_name), str)]
-        if ids and id_name and any(char.isdigit() for char in ids[0]) and len(ids[0]) <= 40:
-            examples.setdefault(id_name, make_of(ids))
+        means = meaning(made)
+        ids = [
+            value[means.id_name] for value in arguments if means.id_name and isinstance(value.get(means.id_name), str)
+        ]
+        told = ids and means.entity not in ("file", "page") and any(char.isdigit() for char in ids[0])
+        if told and means.id_name and len(ids[0]) <= 40:
+            examples.setdefault(means.id_name, make_of(ids))
     return tools, examples
