@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import ast
+import functools
 import operator
 import re
 from collections.abc import Iterable, Mapping
 from random import Random  # noqa: TID251  (seeded)
 from typing import Any
 
-from etl.simulator.meaning import Meaning, words_of
+from etl.simulator.meaning import SUMS, Meaning, words_of
 from etl.simulator.people import Person
 from etl.simulator.values import number
 
@@ -41,6 +42,9 @@ def computed(meaning: Meaning, arguments: Mapping[str, Any], rng: Random, who: P
     command = arguments.get("command") or arguments.get("cmd")
     if isinstance(command, str) and command.split():
         return _OUTPUTS.get(command.split()[0], f"exit code 0 in {int(rng.random() * 800) + 40} ms")
+    numbers = [value for value in arguments.values() if isinstance(value, int | float)]
+    if meaning.verb in SUMS and len(numbers) == len(arguments) > 1:
+        return {"result": round(functools.reduce(_STEPS[SUMS[meaning.verb]], numbers), 4)}
     expression = next((value for value in arguments.values() if isinstance(value, str) and _SUM.match(value)), None)
     if expression is not None:
         total = round(_sum(ast.parse(expression, mode="eval").body), 4)
@@ -58,6 +62,9 @@ def computed(meaning: Meaning, arguments: Mapping[str, Any], rng: Random, who: P
 _SUMS = frozenset(["calculate", "calculation", "compute", "evaluate", "total", "count", "sum", "run", "execute"])
 _SUM = re.compile(r"^(?:\d+(?:\.\d+)?(?: [-+*/] \d+(?:\.\d+)?)+|\(\d+ [-+*/] \d+\)(?: [-+*/] \d+)+)$")
 _OPERATIONS = {ast.Add: operator.add, ast.Sub: operator.sub, ast.Mult: operator.mul, ast.Div: operator.truediv}
+
+
+_STEPS = {"+": operator.add, "-": operator.sub, "*": operator.mul}
 
 
 def _sum(node: ast.expr) -> float:

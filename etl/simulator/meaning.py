@@ -58,6 +58,8 @@ _DESTRUCTIVE = frozenset(
         "reset",
     ]
 )
+SUMS = {"add": "+", "sum": "+", "subtract": "-", "multiply": "*"}
+"""Verbs that are arithmetic where all arguments are numbers."""
 WRITES = frozenset({"create", "update", "act", "delete", "send"})
 _ID = re.compile(r"^(?:(.+?)[_-]?)?(id|Id|ID|number|no|code|ref|reference|uuid|key)$")
 _ID_FIRST = re.compile(r"^id[_-](.+)$")
@@ -149,9 +151,14 @@ def meaning(tool: Tool) -> Meaning:
     words = words_of(tool.name)
     verb = words[0] if words[0] in VERBS else next((word for word in words if word in _KIND), words[0])
     kind = _KIND.get(verb, "compute")
+    properties = tool.parameters.get("properties") or {}
+    numbers = [
+        part for part in properties.values() if isinstance(part, dict) and part.get("type") in ("number", "integer")
+    ]
+    if verb in SUMS and len(numbers) == len(properties) >= 2:
+        kind = "compute"
     named_first = verb == words[0] or kind != "read"
     rest = [word for word in words if word != verb] if named_first else list(words)
-    properties = tool.parameters.get("properties") or {}
     required = [name for name in tool.parameters.get("required") or () if name in properties]
     id_name = None
     if kind in ("read", "update", "act", "delete", "send", "compute"):

@@ -8,7 +8,7 @@ from random import Random  # noqa: TID251  (seeded)
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from etl.simulator.asks import label, pick, said
-from etl.simulator.meaning import Meaning, plural
+from etl.simulator.meaning import Meaning, plural, words_of
 
 if TYPE_CHECKING:
     from etl.simulator.domain import Domain
@@ -21,6 +21,10 @@ class Fact(NamedTuple):
     value: str
 
 
+_SECRET = frozenset(["key", "token", "password", "secret", "pin", "hash"])
+"""Words in names of fields that nobody is told."""
+
+
 def facts_in(value: Any, leave_out: str | None = None) -> list[Fact]:
     """Every plain fact of a result, in its order."""
     if isinstance(value, str):
@@ -30,7 +34,7 @@ def facts_in(value: Any, leave_out: str | None = None) -> list[Fact]:
         return []
     found = []
     for name, item in value.items():
-        if name == leave_out or item is None:
+        if name == leave_out or item is None or _SECRET & set(words_of(name)):
             continue
         if isinstance(item, bool):
             found.append(Fact(label(name), "yes" if item else "no"))
@@ -80,8 +84,9 @@ def read_reply(meaning: Meaning, record_id: Any, answer: Fact | None, more: list
         text = said(rng, ("{Thing} begins with: {value}", "In {thing} the first line is: {value}"), thing=thing,
                     Thing=_cap(thing), value=answer.value)  # fmt: skip
     elif answer.name == "output":
+        ended = answer.value if answer.value.endswith((".", "!", "?")) else f"{answer.value}."
         text = said(
-            rng, ("It says: {value}", "This is what came back: {value}", "The answer was: {value}"), value=answer.value
+            rng, ("It says: {value}", "This is what came back: {value}", "The answer was: {value}"), value=ended
         )
     elif record_id is None:
         text = said(rng, _FOUND, name=answer.name, value=answer.value)
@@ -162,7 +167,7 @@ _ACTED = (
 )
 _UPDATED = ("{Thing} has been {done} as you asked.", "Done, {thing} is {done}.", "I have {done} {thing} accordingly.")
 _MADE_TO = ("Done, {done} {what}.", "I have {done} this {what}.")
-_MADE = ("Done, the {what} has been {done}.", "That is taken care of: {what} {done}.", "I have {done} the {what}.")
+_MADE = ("Done: {what} {done}.", "That is taken care of: {what} {done}.", "I have {done} the {what}.")
 
 
 def failure_reply(condition: str, meaning: Meaning, record_id: Any, rng: Random, tries: int) -> str:

@@ -107,3 +107,6 @@ def test_sums_are_right():
     shop, _ = world(TOOLS, "order")
     assert told(shop.call("calculate", {"expression": "(12 - 2) * 3"})) == {"result": 30}
     assert told(shop.call("calculate", {"expression": "8 / 4 + 1"})) == {"result": 3}
+    number = {"type": "number"}
+    sums, _ = world([*TOOLS, defined("add", a=number, b=number)], "order")
+    assert told(sums.call("add", {"a": 2, "b": 40})) == {"result": 42}
