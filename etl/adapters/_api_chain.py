@@ -22,6 +22,7 @@ from etl.conversation import Message
 from etl.decode import JsonError, decode
 
 _encode = msgspec.json.Encoder(order="deterministic").encode
+_plain = msgspec.json.Decoder().decode
 _as_logged = msgspec.json.Encoder().encode
 _WHOLE = re.compile(rb"(?<=[0-9])\.0(?=[,\]}])")
 _THOUGHT = "</think>"
@@ -93,10 +94,14 @@ def canonical(arguments: Any) -> bytes:
     True
     """
     if type(arguments) is str:
+        raw = _utf8(arguments)
         try:
-            arguments = decode(_utf8(arguments)).value
-        except JsonError:
-            return _utf8(arguments.strip())
+            arguments = _plain(raw)
+        except (ValueError, RecursionError):
+            try:
+                arguments = decode(raw).value
+            except JsonError:
+                return raw.strip()
     encoded = _encode(arguments if arguments is not None else {})
     return _WHOLE.sub(b"", encoded) if b".0" in encoded else encoded
 
@@ -186,8 +191,10 @@ class Memory:
             path, states, chain, speaking, read, new = [], [], Chain(), False, [], items
         for place, item in enumerate(new):
             messages = known.said[place] if known is not None and new is items and place < same else None
-            if messages is None:
+            if messages is None and new is items:
                 messages = self._messages(codec, item)
+            elif messages is None:
+                messages = [said(message) for message in codec.message(item)]
             speaks = any(message.role == "assistant" for message in messages)
             if messages and speaks != speaking:
                 chain.pause(speaking, len(path), states)
