@@ -27,7 +27,7 @@ class Passage(NamedTuple):
     """Characters beyond `SHOWN`."""
     folded: bool
     summary: str
-    """Its first line, for the fold."""
+    """Its beginning on one line, for the fold."""
 
 
 class CallBlock(NamedTuple):
@@ -88,8 +88,7 @@ def passage(text: str) -> Passage:
     """A text cut for a page, and whether it starts folded."""
     kept = text[:SHOWN]
     folded = len(kept) > FOLDED_CHARACTERS or kept.count("\n") >= FOLDED_LINES
-    first = kept.lstrip().split("\n", 1)[0][:160]
-    return Passage(kept, len(text) - len(kept), folded, first)
+    return Passage(kept, len(text) - len(kept), folded, " ".join(kept[:600].split())[:160])
 
 
 def _turns(row: Mapping[str, Any]) -> Iterator[Turn]:
