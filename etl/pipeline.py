@@ -147,7 +147,12 @@ def keyed(lake: Lake, settings: Settings) -> Settings:
     """The settings with the key of the lake's pseudonyms, where the policy needs one."""
     if settings.redact != "pii" or settings.key is not None:
         return settings
-    return settings._replace(key=kept_key(lake.id, KEYS.expanduser()))
+    return settings._replace(key=lake_key(lake))
+
+
+def lake_key(lake: Lake) -> bytes:
+    """The key of a lake for which nobody gives one."""
+    return kept_key(lake.id, KEYS.expanduser())
 
 
 @contextlib.contextmanager

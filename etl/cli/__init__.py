@@ -29,7 +29,7 @@ from etl.cli.operations import rejects, sources, verify
 from etl.cli.pages import report, serve
 from etl.cli.query import shell, show, sql
 from etl.cli.simulate import simulate
-from etl.cli.upkeep import changes, compact, retain, undo
+from etl.cli.upkeep import changes, compact, forget, redact, retain, undo
 from etl.errors import EtlError, UsageError
 from etl.harmless import harmless_line
 
@@ -104,6 +104,8 @@ for _command in (
     changes,
     undo,
     retain,
+    forget,
+    redact,
     compact,
     demo,
 ):

@@ -6,16 +6,20 @@ import contextlib
 import datetime as dt
 import re
 from collections.abc import Iterator
+from functools import partial
 from typing import TYPE_CHECKING, Any
 from uuid import uuid4
 
 import click
 
 from etl.cli.exits import DONE
-from etl.cli.options import json_option, lake_option
+from etl.cli.options import json_option, lake_option, pseudonym_key, redact_option
 
 if TYPE_CHECKING:
-    from etl.lake import Lake
+    import pyarrow as pa
+
+    from etl.lake import Conversation, Lake
+    from etl.redact import Redactor
 
 _DURATION = re.compile(r"(\d+)\s*([smhdw])")
 _MS = {"s": 1_000, "m": 60_000, "h": 3_600_000, "d": 86_400_000, "w": 604_800_000}
@@ -147,6 +151,99 @@ def retain(duration: str | None, lake: str, as_json: bool) -> int:
     else:
         click.echo(f"replaced data files stay for {_words(kept)}" if kept else "replaced data files go at once")
     return DONE
+
+
+@click.command()
+@click.argument("rollout_ids", nargs=-1, metavar="[ROLLOUT_ID...]")
+@lake_option
+@json_option
+@click.option("--where", metavar="SQL", help="Instead of ids: a condition over the view rollouts.")
+@click.option("--yes", is_flag=True, help="Do not ask.")
+def forget(rollout_ids: tuple[str, ...], lake: str, as_json: bool, where: str | None, yes: bool) -> int:
+    """Delete conversations for good.
+
+    Their rows go with those of their sub-agents and branches, their events, and rejects of the same files that name
+    them; so do old versions of the data files that held them. Reading their sources again does not bring them back.
+    """
+    from etl.cli.tables import console, note, print_listing
+    from etl.cli.values import print_json
+
+    if bool(rollout_ids) == (where is not None):
+        raise click.UsageError("give the ids of rollouts, or --where")
+    found = _family(lake, rollout_ids, where)
+    if found and not yes:
+        click.confirm(f"Delete {len(found):,} rollouts of {lake} for good?", abort=True, err=True)
+    done = (0, 0, 0)
+    if found:
+        with _open(lake) as opened:
+            done = opened.forget(found)
+    if as_json:
+        print_json({"forgotten": dict(zip(("rollouts", "events", "rejects"), done, strict=True))})
+    elif found:
+        print_listing(console(), ("rollouts", "events", "rejects"), [list(done)])
+    else:
+        note("nothing to forget")
+    return DONE
+
+
+@click.command()
+@lake_option
+@json_option
+@redact_option
+@click.option("--check", is_flag=True, help="Scan the lake, and write anew what a rule finds something in.")
+@click.option("--dry-run", is_flag=True, help="Scan the lake, and write nothing.")
+def redact(lake: str, as_json: bool, redact: str, check: bool, dry_run: bool) -> int:
+    """Redact what is in the lake already, after a rule has improved or with a stricter policy.
+
+    Data files in which something is found are written anew, and their old versions go at once, retained or not.
+    """
+    from etl.cli.tables import console, print_listing
+    from etl.cli.values import print_json
+    from etl.pipeline import lake_key
+    from etl.redact import Redactor
+    from etl.schema import TABLES
+
+    if check == dry_run:
+        raise click.UsageError("give --check to redact the lake, or --dry-run to only look")
+    with _open(lake) as opened:
+        redactor = Redactor(redact, pseudonym_key() or (lake_key(opened) if redact == "pii" else None))
+        found = {table: opened.rewrite(table, partial(_masked, redactor, table), dry_run=dry_run) for table in TABLES}
+    if as_json:
+        print_json({"rewritten" if check else "found": found})
+    else:
+        print_listing(
+            console(), ("table", "files written anew" if check else "files with findings"), [*map(list, found.items())]
+        )
+    return DONE
+
+
+def _masked(redactor: Redactor, table: str, rows: pa.Table) -> pa.Table:
+    return redactor.table(table, rows).table
+
+
+def _family(lake: str, rollout_ids: tuple[str, ...], where: str | None) -> list[Conversation]:
+    """The chosen rollouts, and all that came from them. UsageError for an id that is not there."""
+    from etl.errors import UsageError
+    from etl.lake import Conversation
+    from etl.query import connect, execute
+
+    connection = connect(lake)
+    chosen = f"({where})" if where is not None else "list_contains(getvariable('forget_ids'), rollout_id)"
+    connection.execute("SET VARIABLE forget_ids = $1", [list(rollout_ids)])
+    query = f"""
+        WITH RECURSIVE family AS (
+            SELECT rollout_id FROM rollouts WHERE {chosen}
+            UNION
+            SELECT child.rollout_id FROM rollouts_stored child JOIN family ON child.parent_id = family.rollout_id
+        )
+        SELECT rollout_id, source, conversation_id, source_uri FROM rollouts_stored SEMI JOIN family USING (rollout_id)
+        ORDER BY rollout_id
+    """
+    found = [Conversation(*row) for row in execute(connection, query).rows]
+    missing = sorted({*rollout_ids} - {conversation.rollout_id for conversation in found})
+    if missing:
+        raise UsageError(f"no rollout has the id {missing[0]!r}; nothing was deleted")
+    return found
 
 
 def _milliseconds(duration: str) -> int:

@@ -14,6 +14,7 @@ Readers list the live files and open them inside `reading`, which lists and open
 
 from etl.lake.batch import guest
 from etl.lake.errors import reading
+from etl.lake.forget import Conversation, Forgotten
 from etl.lake.labels import Label
 from etl.lake.lake import KnownFile, Lake
 from etl.lake.log import LiveFile
@@ -25,7 +26,9 @@ from etl.lake.sweep import Swept
 from etl.lake.verify import Finding
 
 __all__ = [
+    "Conversation",
     "Finding",
+    "Forgotten",
     "KnownFile",
     "Label",
     "Lake",

@@ -17,6 +17,7 @@ from etl.lake.partition import folder_of
 from etl.lake.place import Place, new_name
 from etl.lake.plan import Plan, plan, write_rewrite
 from etl.lake.staging import StagedFile
+from etl.lake.tombstones import leave_out_forgotten
 from etl.remote import path_of
 from etl.schema import PARTITIONS
 
@@ -55,6 +56,7 @@ def commit_rows(
     def attempt() -> T:
         base = snapshot(to.place, table)
         with Lookup(table, staged, list(base.files.values()), to.batch.folder) as lookup:
+            leave_out_forgotten(lookup, to.place, table)
             result = decide(lookup)
             planned = plan(base, lookup)
         if still_current is not None and not still_current():

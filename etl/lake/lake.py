@@ -17,6 +17,7 @@ from etl.identity import digest
 from etl.lake.batch import Batch
 from etl.lake.commit import Committing, commit_plan, commit_rows, try_again
 from etl.lake.errors import one_line, reading
+from etl.lake.forget import Conversation, Forgotten, forget
 from etl.lake.history import Commit, batches_since, history
 from etl.lake.labels import Label, label_row
 from etl.lake.log import LiveFile, create_table, snapshot
@@ -27,6 +28,7 @@ from etl.lake.place import STAGING, Place
 from etl.lake.plan import plan_compaction
 from etl.lake.precedence import RowCounts, decide_rollouts
 from etl.lake.repair import drop_lost
+from etl.lake.rewrite import Change, rewrite
 from etl.lake.staging import StagedFile
 from etl.lake.sweep import Swept, sweep
 from etl.lake.undo import Undone, undo
@@ -237,6 +239,14 @@ class Lake:
         if not any(commit.batch_id == batch_id for table in TABLES for commit in history(self._place, table)):
             raise UsageError(f"no batch is called {batch_id!r} in the log of {self.root}; `etl changes` lists them")
         return [undo(self._committing(), table, batch_id) for table in _UNDO_ORDER]
+
+    def forget(self, conversations: Sequence[Conversation]) -> Forgotten:
+        """Deletes conversations for good, with what the lake would read of them again. Needs an open batch."""
+        return forget(self._committing(), conversations)
+
+    def rewrite(self, table: str, change: Change, *, dry_run: bool = False) -> int:
+        """Writes the data files anew in which `change` changes a row; gives how many. Needs an open batch."""
+        return rewrite(self._committing(), table, change, dry_run=dry_run)
 
     def commits(self) -> list[Commit]:
         """The commits to `rollouts` that the log still holds, oldest first."""

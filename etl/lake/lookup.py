@@ -45,6 +45,7 @@ class Lookup:
             }
         )
         open_to_duckdb(self._database, [*(file.path for file in live), *(file.path for file in staged)])
+        self._staged_where = "true"
         self.run("CREATE TABLE dropped (side VARCHAR, file BIGINT, position BIGINT)")
 
     def __enter__(self) -> Self:
@@ -80,7 +81,16 @@ class Lookup:
         self.run(f"CREATE TABLE IF NOT EXISTS {name} AS {query} {no_rows}", nothing)
         if chosen:
             source, parameters = self._rows_of(side, chosen)
+            where = f"({where}) AND {self._staged_where}" if side == "staged" else where
             self.run(f"INSERT INTO {name} {query} {source} WHERE {where}", parameters)
+
+    def leave_out_staged(self, condition: str) -> None:
+        """Drops the staged rows that meet the condition; no table that is loaded later has them."""
+        if staged := range(len(self.files["staged"])):
+            source, parameters = self._rows_of("staged", staged)
+            rows = f"SELECT 'staged', {self._place}, file_row_number::BIGINT FROM {source}"
+            self.run(f"INSERT INTO dropped {rows} WHERE {condition}", parameters)
+        self._staged_where = f"NOT ({condition})"
 
     _place = "(?::BIGINT[])[file_index::BIGINT + 1]"
 

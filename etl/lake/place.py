@@ -26,6 +26,7 @@ SETTINGS = "settings.json"
 UNCOMMITTED_MS = 86_400_000
 """A data file in a store that no version shows is nobody's after a day: no commit takes that long."""
 _UPLOAD_BYTES = 8 << 20
+FORGOTTEN = "forgotten"
 REPORTS = "reports"
 REPORTS_KEPT = 5_000
 """Reports of runs that stay; the oldest go."""
@@ -114,6 +115,16 @@ class Place:
     def write_retain_ms(self, milliseconds: int, folder: Path) -> None:
         """Sets how long replaced data files stay."""
         self.write_text(SETTINGS, json.dumps({"retain_ms": milliseconds}), folder)
+
+    def write_tombstones(self, batch_id: str, text: str, folder: Path) -> None:
+        """Keeps hashes of what a batch forgot, as `forgotten/<batch>.json`."""
+        if not self.is_remote:
+            (self.root / FORGOTTEN).mkdir(exist_ok=True)
+        self.write_text(f"{FORGOTTEN}/{batch_id}.json", text, folder)
+
+    def read_tombstones(self) -> list[str]:
+        """The texts of all of them."""
+        return [path.read_text(encoding="utf-8") for path in sorted((self.root / FORGOTTEN).glob("*.json"), key=str)]
 
     def write_report(self, batch_id: str, text: str, folder: Path) -> None:
         """Keeps what a run did as `reports/<batch>.json`."""

@@ -8,7 +8,6 @@ given in the lake (`etl/lake/labels.py`) have no say in it and pass to the row t
 from __future__ import annotations
 
 from collections.abc import Mapping, Set
-from pathlib import Path
 from typing import NamedTuple, cast
 
 import pyarrow as pa
@@ -126,7 +125,7 @@ def _drop_losers(lookup: Lookup) -> None:
 
 def _leaves_of_rows(path: str, positions: pa.Array) -> pa.Table:
     """(position, leaves) of some rows of a data file."""
-    counts = [count_leaves(without_labels(rows)) for rows in row_groups(Path(path), only=positions)]
+    counts = [count_leaves(without_labels(rows)) for rows in row_groups(path, only=positions)]
     return pa.table({"position": positions, "leaves": pa.concat_arrays(counts)})
 
 

@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
 from etl.lake.batch import Claim, staging_state
 from etl.lake.errors import one_line
 from etl.lake.history import retained
 from etl.lake.log import snapshot
+from etl.lake.partition import folder_of
 from etl.lake.place import Place
-from etl.schema import TABLES
+from etl.schema import PARTITIONS, TABLES
 
 
 class Swept(NamedTuple):
@@ -43,3 +44,14 @@ def orphans(place: Place, now_ms: int, tables: Sequence[str] = tuple(TABLES)) ->
     kept = {table: snapshot(place, table).files.keys() | retained(place, table, now_ms) for table in tables}
     found = [file for file in on_disk if file not in claimed and file.path not in kept[file.table]]
     return [file for file in found if not place.may_be_uncommitted(place.data_file(file.table, file.path), now_ms)]
+
+
+def purge(place: Place, table: str, partitions: Sequence[Mapping[str, str]]) -> None:
+    """Removes the data files of these partitions that are not live, retained or not."""
+    folders = {folder_of(dict(partition), PARTITIONS[table]) for partition in partitions}
+    on_disk = [path for path in place.data_files(table) if path.rpartition("/")[0] in folders]
+    claimed = {claim.path for claim in staging_state(place, remove_dead=False).claims if claim.table == table}
+    live = snapshot(place, table).files
+    for path in on_disk:
+        if path not in live and path not in claimed:
+            place.data_file(table, path).unlink(missing_ok=True)

@@ -3,9 +3,10 @@
 import datetime as dt
 import json
 
+import pyarrow.parquet as pq
 import pytest
 
-import etl
+import etl as product
 from etl.cli.exits import DONE, FAILED, WRONG_USAGE
 from etl.lake import Lake
 from tests.lakes import NOW, REPO, rows, said
@@ -17,7 +18,7 @@ def _chat(number, more=""):
 
 
 def _night(lake, folder, day):
-    return etl.ingest([folder], lake=lake, now=NOW + dt.timedelta(days=day)).batch_id
+    return product.ingest([folder], lake=lake, now=NOW + dt.timedelta(days=day)).batch_id
 
 
 def _everything(lake):
@@ -154,3 +155,65 @@ def test_a_lost_file_is_taken_out_and_its_rows_come_back(etl, nights, table):
 
 def _without_batch(row):
     return {key: value for key, value in row.items() if key not in ("batch_id", "ingested_at")}
+
+
+def test_what_is_forgotten_is_gone_for_good(etl, nights):
+    logs, lake, (_first, _second), _before = nights
+    (logs / "d.jsonl").write_text(f"{_chat(7, ' of somebody who wants to be forgotten')}\n")
+    _night(lake, logs, 2)
+    (logs / "d.jsonl").write_text(f"{_chat(8)}\n{_chat(7, ' of somebody who wants to be forgotten')}\n")
+    _night(lake, logs, 3)
+    held = rows(lake)
+    session = next(
+        row["conversation_id"] for row in held if row["adapter"] == "claude_code" and row["parent_id"] is None
+    )
+    where = f"final_text LIKE '%forgotten%' OR conversation_id = '{session}'"
+    code, _out, err = etl("forget", "--where", where, "--lake", lake)
+    assert code != DONE
+    assert rows(lake) == held, err
+    code, out, _err = etl("forget", "--where", where, "--lake", lake, "--yes", "--json")
+    assert code == DONE
+    gone = json.loads(out)["forgotten"]
+    kept = [row for row in held if row["adapter"] != "claude_code" and "forgotten" not in (row["final_text"] or "")]
+    assert gone["rollouts"] == len(held) - len(kept) > 1
+    assert gone["events"] > 0
+    for night in range(4, 6):
+        assert [row["rollout_id"] for row in rows(lake)] == [row["rollout_id"] for row in kept]
+        assert not [event for event in rows(lake, "events") if event["conversation_key"] == session]
+        assert Lake.open(lake).verify() == []
+        _night(lake, logs, night)
+        product.ingest([logs], lake=lake, now=NOW + dt.timedelta(days=night), reparse=True)
+    for path in lake.rglob("*.parquet"):
+        if ".staging" not in path.parts and "_delta_log" not in path.parts:
+            table = pq.ParquetFile(path).read()
+            assert "wants to be forgotten" not in str(table.to_pylist()), path
+    assert etl("forget", "r_nothing", "--lake", lake, "--yes")[0] == WRONG_USAGE
+    assert etl("forget", "--lake", lake, "--yes")[0] == WRONG_USAGE
+    assert json.loads(etl("forget", "--where", "false", "--lake", lake, "--json")[1])["forgotten"]["rollouts"] == 0
+
+
+def test_a_lake_is_redacted_after_the_fact(etl, tmp_path, monkeypatch):
+    monkeypatch.setattr("etl.pipeline.KEYS", tmp_path / "keys")
+    (tmp_path / "a.jsonl").write_text(f'{_chat(1, " to jane@example.com")}\n{_chat(2)}\n{{"torn": "jane@example.com"\n')
+    lake = tmp_path / "lake"
+    with_retention = Lake.create(lake)
+    with with_retention.batch("r"):
+        with_retention.retain(86_400_000)
+    product.ingest([tmp_path / "a.jsonl"], lake=lake, now=NOW)
+    hashes = said(lake)
+    code, out, _err = etl("redact", "--dry-run", "--redact", "pii", "--lake", lake, "--json")
+    assert (code, json.loads(out)["found"]["rollouts"]) == (DONE, 1)
+    assert "jane" in str(rows(lake))
+    code, out, _err = etl("redact", "--check", "--redact", "pii", "--lake", lake, "--json")
+    assert (code, json.loads(out)["rewritten"]) == (DONE, {"rollouts": 1, "rejects": 1, "sources": 0, "events": 0})
+    assert said(lake) == hashes
+    assert not any(b"jane@" in path.read_bytes() for path in lake.rglob("*") if path.is_file())
+    assert len([*lake.glob("rollouts/*/*/*.parquet")]) == 1
+    assert json.loads(rows(lake)[0]["redactions"] or rows(lake)[1]["redactions"]) == {"email": 1}
+    assert (
+        json.loads(etl("redact", "--check", "--redact", "pii", "--lake", lake, "--json")[1])["rewritten"]["rollouts"]
+        == 0
+    )
+    assert Lake.open(lake).verify() == []
+    assert product.ingest([tmp_path / "a.jsonl"], lake=lake, now=NOW, redact="pii", reparse=True).rows.unchanged == 2
+    assert etl("redact", "--lake", lake)[0] == WRONG_USAGE
