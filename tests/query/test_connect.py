@@ -214,3 +214,13 @@ def test_a_data_file_that_is_no_parquet_is_no_fault_of_the_question(tmp_path: Pa
     Path(file.path).write_bytes(b"no Parquet at all")
     with pytest.raises(LakeError, match="etl verify"):
         execute(connection, "SELECT count(prompt) FROM rollouts")
+
+
+@pytest.mark.parametrize("view", ["rollouts", "messages", "steps", "failures", "rollouts_stored"])
+def test_filters_on_source_and_day_open_only_their_files(tmp_path: Path, view: str) -> None:
+    rows = [refund(f"r_{day}_{source}", day=f"2026-03-0{day}", source=source) for day in (1, 2, 3) for source in "ab"]
+    make_lake(tmp_path / "lake", rows)
+    with connect(tmp_path / "lake") as connection:
+        asked = f"EXPLAIN SELECT count(*) FROM {view} WHERE source = 'a' AND day >= '2026-03-02'"
+        ((_, plan),) = connection.execute(asked).fetchall()
+    assert "Scanning Files: 2/6" in plan
