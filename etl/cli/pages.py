@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import datetime as dt
 import os
+import sys
 from pathlib import Path
 
 import click
@@ -68,7 +69,7 @@ def serve(lake: str, as_json: bool, port: int, open_it: bool) -> int:
             print_json({"address": address})
         else:
             click.echo(f"Open {address}\nCtrl-C ends it.")
-        click.get_text_stream("stdout").flush()
+        sys.stdout.flush()
         if open_it:
             click.launch(address)
 
