@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import random
 import shutil
 import signal
@@ -17,8 +18,6 @@ import etl
 from etl.lake import Lake
 from tests.bench.corpus import openai_conversations, sessions, write, write_sessions
 from tests.lakes import REPO, rows
-
-KILLS = 5
 
 
 @pytest.fixture(scope="module")
@@ -46,21 +45,31 @@ def _said(lake: Path) -> tuple[list[str], list[str]]:
     return sorted(row["row_hash"] for row in rollouts), sorted(row["reject_id"] for row in rows(lake, "rejects"))
 
 
-def _start(logs: list[Path], lake: Path) -> subprocess.Popen[bytes]:
+def _start(logs: list[Path], lake: Path, workers: int = 1) -> subprocess.Popen[bytes]:
+    """An ingest as the leader of a process group of its own, with its workers in it."""
     command = [sys.executable, "-m", "etl", "ingest", *map(str, logs), "--lake", str(lake), "--json"]
-    return subprocess.Popen(command, cwd=REPO, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+    command += ["--workers", str(workers)]
+    return subprocess.Popen(command, cwd=REPO, stdout=subprocess.PIPE, stderr=subprocess.PIPE, start_new_session=True)
 
 
-def test_a_killed_ingest_leaves_a_whole_lake(logs: Path, whole: tuple[list[str], list[str]], tmp_path: Path) -> None:
+@pytest.mark.parametrize(
+    ("kills", "workers"),
+    [(5, 1), pytest.param(50, 1, marks=pytest.mark.slow), pytest.param(50, 2, marks=pytest.mark.slow)],
+)
+def test_a_killed_ingest_leaves_a_whole_lake(
+    logs: Path, whole: tuple[list[str], list[str]], tmp_path: Path, kills: int, workers: int
+) -> None:
     lake = tmp_path / "lake"
     started = time.monotonic()
-    _start([logs], tmp_path / "timing").communicate(timeout=120)
+    _start([logs], tmp_path / "timing", workers).communicate(timeout=120)
     usual = time.monotonic() - started
     chance = random.Random(7)
-    for _ in range(KILLS):
-        process = _start([logs], lake)
+    for number in range(kills):
+        if number % 10 == 0:
+            shutil.rmtree(lake, ignore_errors=True)  # else all is in before long, and there is nothing left to tear
+        process = _start([logs], lake, workers)
         time.sleep(usual * chance.uniform(0.3, 1.0))
-        process.send_signal(signal.SIGKILL)
+        os.killpg(process.pid, signal.SIGKILL)
         process.communicate(timeout=60)
         if (lake / "rollouts" / "_delta_log").is_dir():
             said, _ = _said(lake)
