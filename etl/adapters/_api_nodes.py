@@ -57,6 +57,16 @@ def call_ids(form: Body) -> list[str]:
     return [name for call in form.get("calls") or () if (name := call.get("id"))]
 
 
+def is_same_id(one: str, other: str) -> bool:
+    """Whether two ids of tool calls are one: a client may put a prefix on an id.
+
+    >>> is_same_id("call_1", "resp_7:call_1"), is_same_id("call_1", "call_12"), is_same_id("1", "21")
+    (True, False, False)
+    """
+    short, long = sorted((one, other), key=len)
+    return long.endswith(short) and (len(short) == len(long) or not long[-len(short) - 1].isalnum())
+
+
 class Forest(msgspec.Struct, gc=False):
     """All trees of a family, every node after its parent; and every message that any call sent."""
 
@@ -102,7 +112,9 @@ class Forest(msgspec.Struct, gc=False):
             if node.kind == ANSWER:
                 known |= {name for form in node.call.answers[node.choice]["messages"] for name in call_ids(form)}
             other = known - sent
-            found = 0 if not other else 1 if all(any(name in given for given in sent) for name in other) else 2
+            found = (
+                0 if not other else 1 if all(any(is_same_id(name, given) for given in sent) for name in other) else 2
+            )
             ranked.setdefault(found, []).append(node)
         least = min(ranked)
         return ranked[least], least < 2

@@ -18,7 +18,7 @@ from typing import Any, NamedTuple, TypeVar
 
 from etl.adapters._api_chain import atoms
 from etl.adapters._api_form import Body, unpacked
-from etl.adapters._api_nodes import ANSWER, Forest, Node, not_later
+from etl.adapters._api_nodes import ANSWER, Forest, Node, is_same_id, not_later
 from etl.adapters._api_stored import Call
 
 _BETWEEN = re.compile(r"[\W_]+")
@@ -188,7 +188,7 @@ def _last(known: list[_Item], call: Call, order: Callable[[_Item], tuple[Any, ..
 
 def _same_ids(one: frozenset[str], other: frozenset[str]) -> bool:
     """Whether calls can be the same: a client may put a prefix on an id, or leave it out."""
-    return not one or not other or all(any(name in given or given in name for given in other) for name in one)
+    return not one or not other or all(any(is_same_id(name, given) for given in other) for name in one)
 
 
 def _stripped(turn: _Turn, answer: _Turn) -> bool:
