@@ -15,22 +15,30 @@ from etl.adapters._otlp_values import identifier, put
 _NAMES = (("trace", "trace_id"), ("id", "id"), ("parent", "parent_id"))
 _USAGE = ("input_tokens", "output_tokens", "prompt_tokens", "completion_tokens")
 _SPAN = frozenset({"object", "id", "trace_id", "parent_id", "started_at", "ended_at", "span_data", "error"})
-_TRACE = frozenset({"object", "id", "spans", "group_id", "data"})
+_TRACE = frozenset({"object", "id", "trace_id", "spans", "group_id", "data"})
 
 
 def is_trace(value: Any) -> bool:
     """Whether an object is a trace of the SDK."""
-    return isinstance(value, dict) and value.get("object") == "trace" and isinstance(value.get("id"), str)
+    named = isinstance(value, dict) and trace_id(value) is not None
+    return named and (value.get("object") == "trace" or isinstance(value.get("workflow_name"), str))
+
+
+def trace_id(value: Mapping[str, Any]) -> str | None:
+    """The id of a trace."""
+    return identifier(value.get("id")) or identifier(value.get("trace_id"))
 
 
 def is_span(value: Any) -> bool:
     """Whether an object is a span of the SDK."""
-    return isinstance(value, dict) and value.get("object") == "trace.span" and isinstance(value.get("span_data"), dict)
+    if not isinstance(value, dict) or not isinstance(value.get("span_data"), dict):
+        return False
+    return value.get("object") == "trace.span" or ("started_at" in value and "type" in value["span_data"])
 
 
 def trace_form(value: Mapping[str, Any]) -> dict[str, Any]:
     """The stored form of a trace: its group is the conversation."""
-    form: dict[str, Any] = {"signal": "trace", "trace": identifier(value["id"]) or "trace"}
+    form: dict[str, Any] = {"signal": "trace", "trace": trace_id(value)}
     info: dict[str, Any] = {}
     put(info, **{key: item for key, item in value.items() if key not in _TRACE})
     group = value.get("group_id")
@@ -38,14 +46,16 @@ def trace_form(value: Mapping[str, Any]) -> dict[str, Any]:
     return form
 
 
-def span_form(value: Mapping[str, Any]) -> dict[str, Any]:
-    """The normal form of a span (`_otlp_shapes.py`)."""
+def span_form(value: Mapping[str, Any], trace: Any = None) -> dict[str, Any]:
+    """The normal form of a span (`_otlp_shapes.py`); `trace` is what its holder says."""
     data: Mapping[str, Any] = value["span_data"]
     kind = data.get("type")
     form: dict[str, Any] = {"signal": "span"}
     names = {"generation": "generation", "response": "response", "handoff": f"handoff to {data.get('to_agent')}"}
     name = data.get("name") or names.get(str(kind)) or kind
     put(form, **{name: identifier(value.get(key)) for name, key in _NAMES})
+    if "trace" not in form:
+        put(form, trace=identifier(trace))
     put(form, name=name if isinstance(name, str) else None, start=value.get("started_at"), end=value.get("ended_at"))
     error = value.get("error")
     if isinstance(error, dict):

@@ -135,7 +135,7 @@ def _units(value: Any, around: dict[str, Any], depth: int) -> Iterator[Unit]:
                 for resource_group in value[key]:
                     yield from _batch(resource_group, *BATCHES[key])
         elif agents_sdk.is_span(value):
-            yield Unit(agents_sdk.span_form(value), value)
+            yield Unit(agents_sdk.span_form(value, around.get("traceId")), value)
         elif is_span(value):
             yield Unit(_span(value, around), value)
         elif depth > 0:
@@ -145,7 +145,7 @@ def _units(value: Any, around: dict[str, Any], depth: int) -> Iterator[Unit]:
             if not held:
                 held = [item for item in value.values() if isinstance(item, list) and any(map(is_span, item))]
             inner = around
-            trace = first(value, _TRACE)
+            trace = first(value, _TRACE) or (agents_sdk.trace_id(value) if agents_sdk.is_trace(value) else None)
             if trace is not None:
                 inner = {"traceId": trace}
             if isinstance(value.get("processes"), dict):

@@ -118,3 +118,22 @@ def test_a_span_called_zeros_is_a_parent_and_zeros_without_a_span_none() -> None
     agent = {**span(1, 0, 3, {"openinference.span.kind": "AGENT", "agent.name": "guide"}), "spanId": zeros}
     (row,) = rows_of(batch([agent, {**span(2, 1, 2, asked), "parentSpanId": zeros}]))
     assert row.agent == "guide"
+
+
+def test_a_trace_of_the_agents_sdk_with_its_spans_inside_is_the_same_as_its_parts() -> None:
+    asked = {
+        "type": "generation",
+        "input": [{"role": "user", "content": "Hi"}],
+        "model": "m",
+        "output": [{"role": "assistant", "content": "Hello."}],
+        "usage": {"input_tokens": 3, "output_tokens": 2},
+    }
+    times = {"started_at": "2026-03-14T09:00:00+00:00", "ended_at": "2026-03-14T09:00:01+00:00"}
+    part = {"id": "span_1", "parent_id": None, "span_data": asked, "error": None, **times}  # fmt: skip
+    whole = {"object": "trace", "id": "trace_1", "workflow_name": "Desk", "group_id": "talk-1", "spans": [part]}
+    apart = [{**whole, "spans": []}, {"object": "trace.span", "trace_id": "trace_1", **part}]
+    (one,), (other,) = rows_of(whole), rows_of(*apart)
+    for row in (one, other):
+        assert (row.native_id, spoken(row)) == ("talk-1", [("user", "Hi"), ("assistant", "Hello.")])
+        assert row.extra is not None
+        assert row.extra["traces"] == [{"workflow_name": "Desk"}]

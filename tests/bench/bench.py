@@ -17,7 +17,7 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import NamedTuple
 
-from tests.bench import exploring
+from tests.bench import exploring, first_load
 from tests.bench.calls import api_calls
 from tests.bench.corpus import openai_conversations, sessions, spans, write, write_sessions, write_spans
 from tests.bench.simulation import section
@@ -142,7 +142,9 @@ def main() -> None:
         head = (
             f"# Benchmarks\n\nWritten by `make bench` on {today} ({machine}). CPU seconds, best of {given.rounds}.\n\n"
         )
-        (HERE / "RESULTS.md").write_text(head + text + "\n", encoding="utf-8")
+        results = HERE / "RESULTS.md"
+        loads = first_load.kept(results.read_text(encoding="utf-8")) if results.exists() else ""
+        results.write_text(f"{head}{text}\n" + (f"\n{loads}\n" if loads else ""), encoding="utf-8")
 
 
 if __name__ == "__main__":

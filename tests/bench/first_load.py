@@ -1,7 +1,7 @@
 """First load of many small spans, shuffled over files: `python -m tests.bench.first_load --spans 5000000`.
 
 Prints seconds and peak memory of the one process that reads, stores, puts together and commits all of them, and of a
-nightly run after it that adds a few spans to conversations of before.
+nightly run after it that adds a few spans to conversations of before. `--keep` adds a line to RESULTS.md.
 """
 
 from __future__ import annotations
@@ -22,6 +22,13 @@ from etl import ingest
 FILES = 20
 SPANS_OF_A_BATCH = 50
 TURNS = 3
+RESULTS = Path(__file__).parent / "RESULTS.md"
+HEADING = "## First load of many spans"
+TABLE = (
+    "One process; spans shuffled over 20 files, seven to a conversation (`python -m tests.bench.first_load`).\n\n"
+    "| spans | MB | CPU s | peak MB | a night of 100 spans: CPU s | its peak MB |\n"
+    "| --- | --- | --- | --- | --- | --- |"
+)
 START = 1_773_478_800_000_000_000
 
 
@@ -117,22 +124,49 @@ def load(paths: list[Path], lake: Path) -> dict[str, Any]:
     return answer.get()
 
 
+def kept(results: str) -> str:
+    """The section of RESULTS.md that this measures, which `make bench` leaves as it is; empty where there is none."""
+    start = results.find(HEADING)
+    if start < 0:
+        return ""
+    end = results.find("\n## ", start + 1)
+    return results[start : end if end >= 0 else len(results)].strip()
+
+
+def _keep(size: int, first: dict[str, Any], night: dict[str, Any]) -> None:
+    """Add the line of this run to the section."""
+    results = RESULTS.read_text(encoding="utf-8")
+    section = kept(results)
+    line = (
+        f"| {first['records']:,} | {size // 1_000_000:,} | {first['cpu_seconds']} | {first['peak_mb']:,} | "
+        f"{night['cpu_seconds']} | {night['peak_mb']} |"
+    )
+    text = f"{section}\n{line}" if section else f"{HEADING}\n\n{TABLE}\n{line}"
+    rest = results.replace(section, text) if section else f"{results.rstrip()}\n\n{text}\n"
+    RESULTS.write_text(rest, encoding="utf-8")
+
+
 def main() -> None:
     """Measure and print."""
     arguments = argparse.ArgumentParser(description=__doc__)
     arguments.add_argument("--spans", type=int, default=1_000_000)
+    arguments.add_argument("--keep", action="store_true", help="add a line to RESULTS.md")
     given = arguments.parse_args()
     with tempfile.TemporaryDirectory(prefix="etl-first-load-") as scratch:
         folder, lake = Path(scratch, "spans"), Path(scratch, "lake")
         size = write_files(folder, given.spans)
         print(json.dumps({"spans": given.spans, "megabytes": size // 1_000_000}), flush=True)
-        print(json.dumps({"first load": load([folder], lake)}), flush=True)
+        first = load([folder], lake)
+        print(json.dumps({"first load": first}), flush=True)
         late = Path(scratch, "late.jsonl")
         scope: dict[str, Any] = {"gen_ai.operation.name": "chat", "gen_ai.request.model": "demo"}
         spans = [_span(trace, 90, scope, 0) for trace in range(0, 1_000, 10)]
         batch = {"resourceSpans": [{"resource": {}, "scopeSpans": [{"scope": {}, "spans": spans}]}]}
         late.write_text(json.dumps(batch) + "\n", encoding="utf-8")
-        print(json.dumps({"a night of 100 spans": load([late], lake)}), flush=True)
+        night = load([late], lake)
+        print(json.dumps({"a night of 100 spans": night}), flush=True)
+        if given.keep:
+            _keep(size, first, night)
 
 
 if __name__ == "__main__":
