@@ -103,7 +103,7 @@ def _same(file: FoundFile, known: KnownFile) -> bool:
     """Whether the bytes are those that were read."""
     if file.size != known.size:
         return False
-    if known.modified_at is not None and _micros(known) == file.modified_ns // 1_000:
+    if known.modified_at is not None and known.modified_at == file.modified_ns // 1_000:
         return True
     if known.sha256 is None:
         return False
@@ -112,9 +112,3 @@ def _same(file: FoundFile, known: KnownFile) -> bool:
             return hashlib.file_digest(stream, "sha256").hexdigest() == known.sha256
     except OSError:
         return False
-
-
-def _micros(known: KnownFile) -> int:
-    from etl.times import instant
-
-    return instant(known.modified_at).micros or 0

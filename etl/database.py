@@ -8,7 +8,7 @@ import duckdb
 
 
 def open_database(settings: Mapping[str, str | int | bool] | None = None) -> duckdb.DuckDBPyConnection:
-    """A new database with these settings (`memory_limit`, `threads`, `temp_directory`, …)."""
-    database = duckdb.connect(config=dict(settings or {}))
+    """A new database with these settings (`memory_limit`, `threads`, `temp_directory`, …). It fetches nothing."""
+    database = duckdb.connect(config={"autoinstall_known_extensions": False, **(settings or {})})
     database.execute("SET enable_progress_bar = false")
     return database

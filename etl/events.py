@@ -16,6 +16,7 @@ import functools
 import glob
 import tempfile
 from collections.abc import Iterable, Iterator, Sequence
+from itertools import chain
 from typing import Any, Protocol
 
 import duckdb
@@ -27,6 +28,7 @@ from etl.database import open_database
 from etl.decode import JsonError, decode
 from etl.errors import LakeError
 from etl.identity import digest
+from etl.remote import open_to_duckdb
 from etl.schema import UNKNOWN_DAY, arrow_schema
 from etl.times import day_of, instant
 
@@ -244,6 +246,7 @@ class _Search:
         self._window = dt.timedelta(days=window_days)
         self._events = _by_day(lake.live("events"), source)
         rows = lake.live("rollouts")
+        open_to_duckdb(db, [*chain(*self._events.values()), *(file.path for file in rows)])
         self._rows = [glob.escape(file.path) for file in rows if file.partition.get("source") == source]
         db.execute("CREATE TEMP TABLE found (key VARCHAR, link VARCHAR, day VARCHAR, file VARCHAR)")
         db.execute("CREATE TEMP TABLE families (key VARCHAR, family VARCHAR)")

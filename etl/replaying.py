@@ -15,7 +15,6 @@ from etl.reading import Reader
 from etl.remote import path_of
 from etl.report import FileResult
 from etl.staging import Settings
-from etl.times import instant
 from etl.workers import ReadOut
 
 _CUT_OFF = frozenset({"too_long"})
@@ -68,7 +67,7 @@ def _result(known: KnownFile | None, source: str, uri: str, rejects: list[dict[s
     """What is known of a file that is gone, its rejects taken out; None where no adapter of today reads it."""
     if known is None or known.adapter not in adapters():
         return None
-    modified = instant(known.modified_at).micros or 0
+    modified = known.modified_at or 0
     left_out = known.records_in - known.records_used - known.rejects
     return FileResult(
         uri, source, known.size, modified * 1_000, known.sha256, known.adapter,

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import datetime as dt
 import os
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence, Set
@@ -48,7 +47,8 @@ class KnownFile(NamedTuple):
 
     uri: str
     size: int
-    modified_at: dt.datetime | None
+    modified_at: int | None
+    """Microseconds since 1970."""
     sha256: str | None
     adapter: str | None
     adapter_version: int | None
@@ -208,7 +208,10 @@ class Lake:
             for file in self.live("sources"):
                 if (of_source := found.get(file.partition["source"])) is not None:
                     with open_parquet(file.path) as opened:
-                        rows = opened.read(columns).to_pylist()
+                        stored = opened.read(columns)
+                    # As a number: Arrow makes times with pandas where that is installed, which takes long to load.
+                    at = stored.schema.get_field_index("modified_at")
+                    rows = stored.set_column(at, "modified_at", stored["modified_at"].cast("int64")).to_pylist()
                     of_source |= {row["uri"]: KnownFile(**row) for row in rows}
             return found
 
