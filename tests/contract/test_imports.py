@@ -22,6 +22,7 @@ GROUPS = {
     "storing": {"card", "lake", "redact"},
     "asking": {"covered", "frames", "query", "show"},
     "simulating": {"simulator"},
+    "exporting": {"exports"},
     "commands": {"__init__", "__main__", "cli", "demo"},
 }  # fmt: skip
 """Parts of the package by what they are about; every other part belongs to `running`."""
@@ -32,7 +33,8 @@ MAY_IMPORT = {
     "asking": {"foundation", "storing", "asking"},
     "running": {"foundation", "reading", "storing", "running"},
     "simulating": {"foundation", "reading", "storing", "asking", "running", "simulating"},
-    "commands": {"foundation", "reading", "storing", "asking", "running", "simulating", "commands"},
+    "exporting": {"foundation", "reading", "storing", "asking", "running", "exporting"},
+    "commands": {"foundation", "reading", "storing", "asking", "running", "simulating", "exporting", "commands"},
 }
 """Group → the groups that it may import."""
 FOR_ADAPTERS = {"adapter", "adapters", "conversation", "decode", "errors", "framing", "identity", "opening", "times"}
