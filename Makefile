@@ -1,6 +1,6 @@
 # `make` or `make help` lists what there is. Everything runs in .venv, made from requirements.lock when that changes.
 .DEFAULT_GOAL := help
-.PHONY: help demo test test-trainers slow check format lint types drift lowest golden derive bench lock clean
+.PHONY: help demo test test-trainers slow check format lint types drift lowest golden derive bench lock audit clean
 
 BIN := .venv/bin
 ENV := .venv/.made
@@ -58,6 +58,9 @@ bench: $(ENV)  ## Speed and memory against the floor and against DuckDB's own co
 lock:  ## Resolve the dependencies anew (needs uv)
 	uv pip compile pyproject.toml --quiet --group dev --universal --generate-hashes --python-version 3.11 \
 		--no-emit-index-url --upgrade --custom-compile-command "make lock" --output-file requirements.lock
+
+audit:  ## Look the locked packages up among known weaknesses (needs uv and the network)
+	uvx pip-audit --require-hashes --disable-pip --requirement requirements.lock
 
 clean:  ## Remove what make made
 	rm -rf .venv .venv-lowest .venv-trainers .mypy_cache .pytest_cache .ruff_cache .hypothesis build dist
