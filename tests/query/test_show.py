@@ -214,7 +214,8 @@ def test_no_text_of_a_log_reaches_the_terminal_as_it_is(folds: bool) -> None:
     attacked = {key: hostile(value) for key, value in filled.items()}
     for item, plain in zip(attacked["messages"], filled["messages"], strict=True):
         item["role"] = plain["role"]
-    shown = text(attacked, folds=folds, kin=Kin(None, [Relative(HOSTILE, HOSTILE, HOSTILE, None, HOSTILE)], [Relative(HOSTILE)]))
+    child = Relative(HOSTILE, HOSTILE, HOSTILE, None, HOSTILE)
+    shown = text(attacked, folds=folds, kin=Kin(None, [child], [Relative(HOSTILE)]))
     allowed = {"\n"}
     bad = {char for char in shown if unicodedata.category(char) in ("Cc", "Cf", "Cs", "Zl", "Zp")} - allowed
     assert bad == set()
