@@ -31,7 +31,7 @@ def test_the_shared_case(given: Given, tmp_path: Path) -> None:
     assert (whole["usage"]["input_tokens"], whole["usage"]["output_tokens"]) == (230, 18)
     assert whole["model"] == "demo-ta"
     assert "naive_time" in whole["flags"]
-    assert [reject["reason"] for reject in rows(tmp_path / "lake", "rejects")] == ["no_messages"]
+    assert [reject["reason"] for reject in rows(tmp_path / "lake", "rejects")] == ["duplicate"]
 
 
 def test_a_sibling_of_ours(tmp_path: Path) -> None:

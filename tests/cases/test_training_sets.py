@@ -31,7 +31,7 @@ def test_the_shared_case(given: Given, tmp_path: Path) -> None:
         },
     )
     assert [role for role, _ in found["sg3"]["messages"]] == ["assistant", "user", "user", "assistant", "user"]
-    assert found["sg3"]["flags"] == ["incomplete"]
+    assert found["sg3"]["flags"] == ["incomplete", "odd_order"]
     agrees(
         found["sg5"],
         {
