@@ -54,14 +54,14 @@ class Cline(Adapter):
         """A fragment for each message or item, under the task of the folder."""
         naming = Naming()
         beside = _task_beside(file)
-        if beside is not None:
-            yield from naming.begin(beside)
         for record in records:
             value = record.value
             if not isinstance(value, dict) or not (_is_item(value) or _is_message(value) or _is_metadata(value)):
                 yield Unusable(record, "no_message", "a task holds messages with a role, or items with a type")
-            else:
-                yield from naming.take(record, value.get("ts"))
+                continue
+            if beside is not None and naming.key is None and not _is_message(value):
+                yield from naming.begin(beside)  # a history is known by itself
+            yield from naming.take(record, value.get("ts"))
         yield from naming.end()
 
     def assemble(self, family: Sequence[StoredEvent]) -> Iterator[Conversation | Ignored]:
