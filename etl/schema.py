@@ -411,7 +411,7 @@ class Event(Record):
     adapter: str
     """The adapter that read it."""
     payload: str
-    """The record as JSON, redacted."""
+    """The record as JSON, redacted; empty where the event only joins another link to its conversation."""
     redactions: str | None = None
     """JSON object: redaction rule → how often it replaced something in the payload."""
     source_uri: str

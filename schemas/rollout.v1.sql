@@ -197,7 +197,7 @@ COMMENT ON COLUMN events."record_key" IS '128 bits of BLAKE2b over the record be
 COMMENT ON COLUMN events."link_key" IS 'The source''s own id of the record; conversations that share one are put together as one family.';
 COMMENT ON COLUMN events."at" IS 'When it happened.';
 COMMENT ON COLUMN events."adapter" IS 'The adapter that read it.';
-COMMENT ON COLUMN events."payload" IS 'The record as JSON, redacted.';
+COMMENT ON COLUMN events."payload" IS 'The record as JSON, redacted; empty where the event only joins another link to its conversation.';
 COMMENT ON COLUMN events."redactions" IS 'JSON object: redaction rule → how often it replaced something in the payload.';
 COMMENT ON COLUMN events."source_uri" IS 'Absolute path or URI of the file.';
 COMMENT ON COLUMN events."source_line" IS 'Line of the record, from 1.';
