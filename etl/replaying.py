@@ -11,6 +11,7 @@ from etl.conversation import Record
 from etl.discover import FoundFile, discover
 from etl.framing import Broken, Framed
 from etl.lake import KnownFile, Lake, open_parquet
+from etl.mapped import Mapped
 from etl.reading import Reader
 from etl.remote import path_of
 from etl.report import FileResult
@@ -46,7 +47,10 @@ def read_rejects(
 
 
 def _rejects(lake: Lake, source: str | None, reason: str | None) -> dict[tuple[str, str], list[dict[str, Any]]]:
-    """All rejects of every file that has a chosen one: a file's rejects are replaced together."""
+    """All rejects of every file that has a chosen one: a file's rejects are replaced together.
+
+    What a map read only its map can read again: `etl ingest --map` does, when the map has a new version.
+    """
     found: dict[tuple[str, str], list[dict[str, Any]]] = {}
     chosen: set[tuple[str, str]] = set()
     for file in lake.live("rejects"):
@@ -56,7 +60,7 @@ def _rejects(lake: Lake, source: str | None, reason: str | None) -> dict[tuple[s
             for row in stored:
                 key = (row["source"], row["source_uri"])
                 found.setdefault(key, []).append(row)
-                if reason is None or row["reason"] == reason:
+                if (reason is None or row["reason"] == reason) and row["adapter"] != Mapped.name:
                     chosen.add(key)
     return {
         key: sorted(rows, key=lambda row: row["source_offset"] or 0) for key, rows in found.items() if key in chosen

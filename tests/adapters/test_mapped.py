@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 
 from etl.errors import UsageError
 from etl.mapping import EXAMPLE, Mapping, load_map
-from etl.pipeline import ingest
+from etl.pipeline import ingest, replay
 from tests.lakes import NOW, rows
 
 COLUMNS = ["ticket", "from", "body", "sent_at", "tool", "tool_input", "tool_output", "queue", "lang"]
@@ -91,6 +91,17 @@ def test_a_newer_map_reads_again_and_a_changed_one_must_be_newer(tmp_path: Path)
     (row,) = rows(lake)
     assert (row["agent"], row["model"]) == (None, "shop")
     assert again.to_json()["rows"]["replaced"] == 1
+
+
+def test_a_replay_leaves_to_its_map_what_a_map_read(tmp_path: Path) -> None:
+    lake, robot = tmp_path / "lake", ["T3", "robot", "?", "", "", "", "", "shop", "en"]
+    ingest([_csv(tmp_path / "chat.csv", [*T1, robot])], lake=lake, map=_map(tmp_path), now=NOW, strict=True)
+    before = rows(lake, "rejects"), rows(lake, "sources")
+    assert replay(lake, now=NOW).failed() == []
+    assert (rows(lake, "rejects"), rows(lake, "sources")) == before
+    added = {'bot = "assistant"': 'bot = "assistant"\nrobot = "assistant"', "version = 1": "version = 2"}
+    ingest([tmp_path / "chat.csv"], lake=lake, map=_map(tmp_path, **added), now=NOW, strict=True)
+    assert (len(rows(lake)), rows(lake, "rejects")) == (2, [])
 
 
 CONVERSATIONS = """
