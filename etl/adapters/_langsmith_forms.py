@@ -14,6 +14,7 @@ from etl.adapters._langchain import opened_all
 from etl.adapters._otlp_outside import annotation_form
 from etl.adapters._otlp_values import put
 from etl.adapters._run_fragments import Unit
+from etl.adapters._run_streams import whole
 from etl.adapters._run_values import usage_of
 from etl.conversation import Tokens
 
@@ -163,6 +164,7 @@ def _run(item: dict[str, Any], own: str | None, parent: str | None, trace: str |
         put(form["status"], message=error if isinstance(error, str) else None)
     given = opened_all(fields.get("inputs", fields.get("inputs_preview")))
     said = opened_all(fields.get("outputs", fields.get("outputs_preview")))
+    said = said if sort == "tool" else whole(said)
     events, tokens_seen, first = _events(opened_all(fields.get("events")))
     if said in (None, "", {}) and tokens_seen:
         said = "".join(tokens_seen)

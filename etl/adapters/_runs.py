@@ -15,6 +15,8 @@ import re
 from collections.abc import Iterator, Sequence
 from typing import Any
 
+from msgspec.structs import replace
+
 from etl.adapters._langchain import opened_all
 from etl.adapters._otlp_dialects import turn_of
 from etl.adapters._otlp_messages import tool_call
@@ -24,6 +26,7 @@ from etl.adapters._otlp_span import Span, kind_of
 from etl.adapters._otlp_threads import atoms
 from etl.adapters._otlp_turn import Memory, Reader, Turn
 from etl.adapters._run_remains import Remains
+from etl.adapters._run_streams import whole
 from etl.adapters._run_strings import strung
 from etl.adapters._run_tools import tool_words
 from etl.adapters._run_values import answered, asked, turn
@@ -33,6 +36,8 @@ from etl.decode import JsonError, decode
 _ESCAPED_SURROGATE = re.compile(r"\\u[dD][89a-fA-F]")
 SILENT = "chain"
 """Operation of a span that is not to speak."""
+MANY, TOKEN = 12, 10
+"""From so many messages on, of so few characters on average, an answer is a stream's."""
 _SPOKEN = ("input", "output", "gen_ai.input.messages", "gen_ai.output.messages", "llm.input_messages", "ai.prompt")
 
 
@@ -137,6 +142,8 @@ def _open(form: dict[str, Any]) -> None:
         text = attributes.get(side)
         if isinstance(text, str) and text:
             attributes[side] = opened_all(text)
+            if side == "output" and kind_of(attributes) != "tool":
+                attributes[side] = whole(attributes[side])
             if _ESCAPED_SURROGATE.search(text):
                 _note(form, text)
 
@@ -207,10 +214,11 @@ def _is_agent(form: dict[str, Any]) -> bool:
 def read_run(known: dict[bytes, list[Message]], span: Span, memory: Memory) -> Turn:
     """What a run says: its own input and output, or its OpenTelemetry attributes, whichever says more."""
     logged = turn_of(span, memory)
+    logged.answers = [_joined(answer) for answer in logged.answers]
     given, said = opened_all(span.attributes.get("input")), opened_all(span.attributes.get("output"))
     if given is None and said is None:
         return logged
-    own = turn(asked(given, known), answered(said))
+    own = turn(asked(given, known), [_joined(answer) for answer in answered(said)])
     own.dialect, own.used = "run", {"input", "output"}
     split = len(own.answers) == 1 < len(logged.answers)  # several messages of one answer, told as choices
     best, other = (own, logged) if split or _weight(own) > _weight(logged) else (logged, own)
@@ -231,6 +239,15 @@ def read_run(known: dict[bytes, list[Message]], span: Span, memory: Memory) -> T
     name = answer.get("id")
     best.response_id = best.response_id or (name if isinstance(name, str) else None)
     return best
+
+
+def _joined(answer: list[Message]) -> list[Message]:
+    """An answer; where it was logged as it streamed, a message for each token, it is one text."""
+    text = "".join(message.content for message in answer)
+    plain = all(message.role == "assistant" and not (message.calls or message.reasoning) for message in answer)
+    if not plain or len(answer) < MANY or len(text) > TOKEN * len(answer):
+        return answer
+    return [replace(answer[-1], content=text)]
 
 
 def _call(said: Turn, listed: Any) -> None:

@@ -305,3 +305,52 @@ def test_an_agent_that_was_handed_the_history_inherits_it() -> None:
     assert (main["agent"], helper["agent"]) == ("team", "helper")
     assert [text for _, text in talk(main)] == ["You lead.", "Hi", "", "handed over", "Done.", "Hello."]
     assert [row["parent_id"] for row in parts] == [None, None]
+
+
+_WORDS = ["The ", "sky", " is", " blue", ",", " and", " the", " sea", " is", " green", ",", " too", "."]
+_CHAT = [
+    *({"object": "chat.completion.chunk", "choices": [{"index": 0, "delta": {"content": word}}]} for word in _WORDS),
+    {"object": "chat.completion.chunk", "choices": [], "usage": {"prompt_tokens": 4, "completion_tokens": 9}},
+]
+_ANTHROPIC = [
+    {"type": "message_start", "message": {"role": "assistant", "content": [], "usage": {"input_tokens": 4}}},
+    {"type": "content_block_start", "index": 0, "content_block": {"type": "text", "text": ""}},
+    *({"type": "content_block_delta", "index": 0, "delta": {"type": "text_delta", "text": word}} for word in _WORDS),
+    {"type": "message_delta", "delta": {"stop_reason": "end_turn"}, "usage": {"output_tokens": 9}},
+]
+_LANGCHAIN = [
+    {"type": "constructor", "lc": 1, "id": ["langchain", "AIMessageChunk"], "kwargs": {"content": word}}
+    for word in _WORDS
+]
+
+
+@pytest.mark.parametrize(
+    ("pieces", "written"),
+    [
+        (_CHAT, 9),
+        (_ANTHROPIC, 9),
+        (_LANGCHAIN, None),
+        ([{"role": "assistant", "content": word} for word in _WORDS], None),
+    ],
+)
+def test_an_answer_that_a_generator_streamed_is_one_message(pieces: list[Any], written: int | None) -> None:
+    question = {"messages": [{"role": "user", "content": "Tell"}]}
+    (row,) = read("langsmith", [run("llm", "r1", 0, 1, inputs=question, outputs={"output": pieces})])
+    assert talk(row) == [("user", "Tell"), ("assistant", "".join(_WORDS))]
+    assert (row["usage"] or {}).get("output_tokens") == written
+
+
+def test_calls_in_chunks_of_langchain_are_calls() -> None:
+    begun = {"name": "look", "args": "", "id": "c1", "index": 0}
+    pieces = [
+        {"type": "AIMessageChunk", "content": "I look", "tool_call_chunks": [begun]},
+        *(
+            {"type": "AIMessageChunk", "content": "", "tool_call_chunks": [{"args": piece, "index": 0}]}
+            for piece in ('{"at"', ': "sky"}')
+        ),
+    ]
+    question = {"messages": [{"role": "user", "content": "Tell"}]}
+    (row,) = read("langsmith", [run("llm", "r1", 0, 1, inputs=question, outputs={"output": pieces})])
+    (call,) = row["messages"][-1]["tool_calls"]
+    assert (call["id"], call["function"]) == ("c1", {"name": "look", "arguments": '{"at": "sky"}'})
+    assert row["final_text"] == "I look"
