@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import abc
+from collections import Counter
 from collections.abc import Iterable, Iterator
 from typing import Any, ClassVar
 
 import msgspec
 
 from etl.adapter import Adapter, FileContext, Sample
-from etl.conversation import Outcome, Record, Unusable
+from etl.conversation import Conversation, Outcome, Record, Unusable
 
 
 class RecordAdapter(Adapter):
@@ -39,6 +40,16 @@ class RecordAdapter(Adapter):
                 yield from self.read(record, record.value)
             else:
                 yield Unusable(record, "not_an_object", f"{self.expects}; this is none")
+
+
+def numbered(outcomes: Iterable[Outcome]) -> Iterator[Outcome]:
+    """Numbers the attempts of each group in the order of the file, where the log does not."""
+    seen = Counter[str]()
+    for outcome in outcomes:
+        if isinstance(outcome, Conversation) and outcome.group is not None and outcome.sample_index is None:
+            outcome.sample_index = seen[outcome.group]
+            seen[outcome.group] += 1
+        yield outcome
 
 
 def part(record: Record, value: Any) -> Record:

@@ -7,7 +7,6 @@ that was expected; a result of one is what the agent did, with a verdict for eve
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Iterable, Iterator
 from typing import Any, ClassVar
 
@@ -15,7 +14,7 @@ from etl.adapter import FileContext, Sample
 from etl.adapters._adk import Session, either, invocation, listed, session, told
 from etl.adapters._chat import parsed
 from etl.adapters._claude_lines import is_global
-from etl.adapters._records import RecordAdapter, part
+from etl.adapters._records import RecordAdapter, numbered, part
 from etl.adapters._rollouts import text
 from etl.conversation import Conversation, Ignored, Outcome, Record, Unusable, Verdict
 from etl.decode import encode
@@ -59,18 +58,16 @@ class GoogleAdk(RecordAdapter):
 
     def parse(self, records: Iterable[Record], file: FileContext) -> Iterator[Outcome]:
         """Session by session and case by case; queries of the oldest form are one case together."""
+        yield from numbered(self._outcomes(records))
+
+    def _outcomes(self, records: Iterable[Record]) -> Iterator[Outcome]:
         queries: list[Record] = []
-        runs = Counter[str]()
         for record in records:
             value = _opened(record.value)
             if isinstance(value, dict) and _is_turn(value):
                 queries.append(record)
             elif isinstance(value, dict):
-                for outcome in self.read(record, value):
-                    if isinstance(outcome, Conversation) and outcome.group is not None:
-                        outcome.sample_index = runs[outcome.group]
-                        runs[outcome.group] += 1
-                    yield outcome
+                yield from self.read(record, value)
             else:
                 yield Unusable(record, "not_an_object", f"{self.expects}; this is none")
         if queries:

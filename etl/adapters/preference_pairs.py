@@ -16,6 +16,7 @@ import msgspec
 
 from etl.adapter import Adapter, FileContext, Sample
 from etl.adapters._preference import Side, Unreadable, alike, side
+from etl.adapters._records import part
 from etl.adapters._training import row
 from etl.conversation import Conversation, Outcome, Record, Unusable, Verdict
 from etl.identity import digest
@@ -115,7 +116,7 @@ def _side(
     """One side as a row; its record is the logged one without the other side."""
     other = form.words[1 - number]
     own = {key: item for key, item in value.items() if not _of(key, other)}
-    unit = Record(own, msgspec.json.encode(own), record.line, record.offset, record.notes, record.mended)
+    unit = part(record, own)
     rest = {key: item for key, item in own.items() if key not in found.held}
     word = form.words[number]
     models = [key for key in rest if _of(key, word) and "model" in key and isinstance(rest[key], str)]

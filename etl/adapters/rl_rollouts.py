@@ -7,13 +7,12 @@ a text shows only by a line with a role who spoke, or a list of texts does not s
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Iterable, Iterator
 from typing import Any
 
 from etl.adapter import FileContext
 from etl.adapters._blocks import identifier
-from etl.adapters._records import RecordAdapter
+from etl.adapters._records import RecordAdapter, numbered
 from etl.adapters._rendered import rendered
 from etl.adapters._rollouts import reals, transcript
 from etl.conversation import Conversation, Message, Outcome, Record, Unusable, Verdict
@@ -44,12 +43,7 @@ class RlRollouts(RecordAdapter):
 
     def parse(self, records: Iterable[Record], file: FileContext) -> Iterator[Outcome]:
         """One conversation a rollout; those of one prompt are numbered in the order of the file."""
-        seen = Counter[str]()
-        for outcome in super().parse(records, file):
-            if isinstance(outcome, Conversation) and outcome.group is not None:
-                outcome.sample_index = seen[outcome.group]
-                seen[outcome.group] += 1
-            yield outcome
+        yield from numbered(super().parse(records, file))
 
     def read(self, record: Record, value: dict[str, Any]) -> Iterable[Outcome]:
         """One rollout."""

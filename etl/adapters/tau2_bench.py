@@ -15,6 +15,7 @@ import msgspec
 
 from etl.adapter import Adapter, FileContext, Sample
 from etl.adapters._blocks import identifier, plain, read
+from etl.adapters._records import part
 from etl.adapters._usage import tokens
 from etl.conversation import Conversation, Message, Outcome, Record, Tokens, ToolCall, Unusable, Verdict
 from etl.identity import digest
@@ -80,8 +81,7 @@ def _simulations(record: Record, value: dict[str, Any]) -> Iterator[Outcome]:
     rest = {key: item for key, item in value.items() if key not in ("simulations", "tasks", "info")}
     told = {identifier(item.get("id")) for item in simulations if isinstance(item, dict) and item.get("messages")}
     for simulation in simulations:
-        raw = msgspec.json.encode(simulation)
-        own = Record(simulation, raw, record.line, record.offset, record.notes, record.mended)
+        own = part(record, simulation)
         if not isinstance(simulation, dict):
             yield Unusable(own, "not_an_object", "a simulation is a JSON object; this element is none")
             continue

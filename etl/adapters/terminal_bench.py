@@ -11,10 +11,8 @@ import re
 from collections.abc import Iterable, Iterator
 from typing import Any
 
-import msgspec
-
 from etl.adapters._blocks import identifier
-from etl.adapters._records import RecordAdapter
+from etl.adapters._records import RecordAdapter, part
 from etl.adapters._rollouts import count, obj, text
 from etl.conversation import Conversation, Message, Outcome, Record, Tokens, Unusable, Verdict
 
@@ -69,7 +67,7 @@ def _trials(record: Record, value: dict[str, Any]) -> Iterator[Outcome]:
         yield Unusable(record, "no_trial", "the run holds no trial; was it cut off before the first?")
     about = {key: item for key, item in value.items() if key != "results"}
     for trial in results:
-        own = Record(trial, msgspec.json.encode(trial), record.line, record.offset, record.notes, record.mended)
+        own = part(record, trial)
         if isinstance(trial, dict):
             yield _trial(own, trial, about)
         else:

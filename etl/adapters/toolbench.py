@@ -10,10 +10,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from typing import Any, ClassVar
 
-import msgspec
-
 from etl.adapters._chat import chat_messages
-from etl.adapters._records import RecordAdapter
+from etl.adapters._records import RecordAdapter, part
 from etl.adapters._rollouts import items, obj, text
 from etl.conversation import Conversation, Identity, Ignored, Message, Outcome, Record, Unusable, Verdict
 from etl.identity import digest
@@ -58,7 +56,7 @@ def _branches(record: Record, value: dict[str, Any]) -> Iterator[Outcome]:
     for number in range(len(lists)):
         # A unit is an answer of one list, so that it can be read alone.
         unit = {_ANSWER: {"train_messages": [lists[number]]}}
-        own = Record(unit, msgspec.json.encode(unit), record.line, record.offset, record.notes, record.mended)
+        own = part(record, unit)
         if any(compared[later][: len(compared[number])] == compared[number] for later in range(number + 1, last + 1)):
             yield Ignored("repeated_prefix")
             continue

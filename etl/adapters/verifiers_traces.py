@@ -8,13 +8,12 @@ reward is the weighted sum of the named rewards, as the library has it.
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Iterable, Iterator
 from typing import Any
 
 from etl.adapter import FileContext
 from etl.adapters._branches import Branch, Tree, branches, name_of
-from etl.adapters._records import RecordAdapter, part
+from etl.adapters._records import RecordAdapter, numbered, part
 from etl.adapters._rollouts import items, obj, text
 from etl.adapters._verifiers_nodes import Path, total
 from etl.conversation import Conversation, Identity, Message, Outcome, Record, Unusable, Verdict
@@ -42,12 +41,7 @@ class VerifiersTraces(RecordAdapter):
 
     def parse(self, records: Iterable[Record], file: FileContext) -> Iterator[Outcome]:
         """Rows of every trace; repeats of a task are counted in the order of the file."""
-        seen = Counter[str]()
-        for outcome in super().parse(records, file):
-            if isinstance(outcome, Conversation) and outcome.group is not None:
-                outcome.sample_index = seen[outcome.group]
-                seen[outcome.group] += 1
-            yield outcome
+        yield from numbered(super().parse(records, file))
 
     def read(self, record: Record, value: dict[str, Any]) -> Iterable[Outcome]:
         """The rows of one episode."""

@@ -9,13 +9,12 @@ that a graded copy replaces the plain one.
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Iterable, Iterator
 from typing import Any
 
 from etl.adapter import FileContext
 from etl.adapters._chat import parsed
-from etl.adapters._records import RecordAdapter
+from etl.adapters._records import RecordAdapter, numbered
 from etl.adapters._rollouts import reals
 from etl.adapters._whileai import TRACES, Episode, verdicts
 from etl.conversation import Conversation, Outcome, Record, Unusable
@@ -55,12 +54,7 @@ class Whileai(RecordAdapter):
 
     def parse(self, records: Iterable[Record], file: FileContext) -> Iterator[Outcome]:
         """One conversation a row; repeats whose number is not logged are numbered in the order of the file."""
-        seen = Counter[str]()
-        for outcome in super().parse(records, file):
-            if isinstance(outcome, Conversation) and outcome.group is not None and outcome.sample_index is None:
-                outcome.sample_index = seen[outcome.group]
-                seen[outcome.group] += 1
-            yield outcome
+        yield from numbered(super().parse(records, file))
 
     def read(self, record: Record, value: dict[str, Any]) -> Iterable[Outcome]:
         """The one episode of a row."""
