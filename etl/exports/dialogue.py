@@ -179,7 +179,7 @@ def _fits(value: Any) -> bool:
         return all(map(_fits, value.values()))
     if isinstance(value, list):
         return all(map(_fits, value))
-    return type(value) is not int or -(1 << 63) <= value < 1 << 63
+    return type(value) is not int or -(1 << 63) <= value < 1 << 64
 
 
 def _has_media(parts: str) -> bool:
