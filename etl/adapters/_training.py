@@ -55,14 +55,15 @@ def place_media(rest: dict[str, Any], messages: list[Message]) -> None:
     """
     for key, (kind, mark) in _MEDIA.items():
         files = rest.get(key)
+        if not isinstance(files, list) or not files:
+            continue
         bare = [(m, index) for m in messages for index, item in enumerate(m.parts or ()) if _is_bare(item, kind)]
-        if isinstance(files, list) and files and len(files) == len(bare):
+        if len(files) == len(bare):
             for (message, index), file in zip(bare, rest.pop(key), strict=True):
                 message.parts = [*(message.parts or ())]
                 message.parts[index] = {**message.parts[index], kind: file}
             continue
-        marks = sum(message.content.count(mark) for message in messages)
-        if not isinstance(files, list) or not files or len(files) != marks:
+        if len(files) != sum(message.content.count(mark) for message in messages):
             continue
         waiting = list(rest.pop(key))
         for message in messages:
