@@ -141,7 +141,9 @@ def _keep(size: int, first: dict[str, Any], night: dict[str, Any]) -> None:
         f"| {first['records']:,} | {size // 1_000_000:,} | {first['cpu_seconds']} | {first['peak_mb']:,} | "
         f"{night['cpu_seconds']} | {night['peak_mb']} |"
     )
-    text = f"{section}\n{line}" if section else f"{HEADING}\n\n{TABLE}\n{line}"
+    table, after = section.rsplit("\n| ", 1) if section else (f"{HEADING}\n\n{TABLE}", "")
+    last, _, rest_of_section = after.partition("\n")
+    text = f"{table}\n| {last}\n{line}\n{rest_of_section}".rstrip() if section else f"{table}\n{line}"
     rest = results.replace(section, text) if section else f"{results.rstrip()}\n\n{text}\n"
     RESULTS.write_text(rest, encoding="utf-8")
 
