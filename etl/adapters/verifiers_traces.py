@@ -240,7 +240,7 @@ class _Trace:
             key: item for key, item in self.episode.items() if key not in _COUNTED and item not in (None, [], {})
         }
         if episode.get("task") == self.trace.get("task"):
-            del episode["task"]
+            episode.pop("task", None)
         native = {} if self.native else {"id": self.trace.get("id")}
         more = {"timing": timing, "calls": others, "reward_weights": weights, "episode": episode, **native}
         rest.update({key: item for key, item in more.items() if item})
