@@ -17,6 +17,7 @@ from etl.framing import LIMITS, Limits, frame
 from etl.mapped import Mapped
 from etl.opening import blocks
 from etl.remote import path_of
+from etl.scanning import is_placeholder
 
 if TYPE_CHECKING:
     from etl.mapping import Mapping
@@ -220,6 +221,9 @@ def _refuse(sample: Sample, scores: dict[str, float]) -> None:
             "name its format with --format to keep what there is as a reject"
         )
     if not any(isinstance(value, (dict, list)) for value in sample.values):
+        lines = head.split(b"\n", 4)[:4]
+        if all(is_placeholder(line) for line in lines if line):
+            raise Skipped(f"{sample.uri}: placeholders stand in the place of its rows; get the file itself")
         kind = "binary data" if b"\x00" in head else "text without JSON records"
         raise Skipped(f"{sample.uri}: {kind}; no adapter reads it")
     if len(sample.values) == 1 and not sample.array and not _speaks(sample.values[0]):

@@ -18,6 +18,9 @@ _TOKEN = re.compile(rb'"[^"\\]*(?:\\.[^"\\]*)*("|\Z)|[{}\[\]]', re.DOTALL)
 _NEXT_VALUE = re.compile(rb"\n[{\[]")
 
 
+_PLACEHOLDER = re.compile(rb"<[A-Z][A-Z _-]{2,60}>")
+
+
 class Limits(NamedTuple):
     """What a record may cost."""
 
@@ -98,7 +101,15 @@ def too_long(head: bytes, line: int, offset: int, length: int, limits: Limits) -
     return Broken("too_long", message, head, line, offset, length=length)
 
 
+def is_placeholder(text: bytes) -> bool:
+    """Whether a text only stands for a record that was left out, as `<PLACEHOLDER ROW>` does."""
+    return _PLACEHOLDER.fullmatch(text.strip(SPACE)) is not None
+
+
 def broken(raw: bytes, line: int, offset: int, tail: bool, error: JsonError) -> Broken:
+    if is_placeholder(raw):
+        message = "a placeholder stands here, not a record; get the file with its rows"
+        return Broken("placeholder", message, raw, line, offset)
     if tail:
         return Broken(
             "torn_tail",

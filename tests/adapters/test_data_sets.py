@@ -94,3 +94,11 @@ def test_glued_records_and_padding_are_told() -> None:
     line = json.dumps({"messages": _TURNS}).encode()
     found = read(line + line + b"\n" + b"\0" * 9 + line + b"\n" + line + b"\n", adapter_named("openai_messages")).rows
     assert [row["flags"] for row in found] == [["glued_record"], ["glued_record"], ["nul_padding"], []]
+
+
+def test_placeholders_are_named(tmp_path: Path) -> None:
+    (tmp_path / "all.jsonl").write_text("<PLACEHOLDER ROW>\n" * 3)
+    (tmp_path / "some.jsonl").write_text(json.dumps({"messages": _TURNS}) + "\n<PLACEHOLDER ROW>\n")
+    report = ingest([tmp_path], lake=tmp_path / "lake", now=NOW, strict=True).to_json()
+    assert (report["files"]["skipped"], report["rejects"]) == (1, {"placeholder": 1})
+    assert "placeholders" in next(row["error"] for row in rows(tmp_path / "lake", "sources") if row["error"])
