@@ -144,7 +144,7 @@ class _Rows:
         self._of_span = {(span.trace, span.id): draft for draft in reversed(drafts) for span in draft.spans}
         self._agents: dict[int, list[Span]] = {}
         for span in family.in_order():
-            if span.kind == "agent" and (span.trace, span.id) not in self._of_span:
+            if span.kind in ("agent", "model") and (span.trace, span.id) not in self._of_span:
                 owner = self._owner_of(span)
                 if owner is not None:
                     self._agents.setdefault(id(owner), []).append(span)
@@ -199,7 +199,7 @@ class _Rows:
         left = unmodelled(agent, self._readings.turn(agent), self._readings.facts(agent))
         if row.tools is not None:
             left.pop("gen_ai.tool.definitions", None)
-        if agent.kind == "agent" and not _is_told(self._readings.turn(agent), text):
+        if not _is_told(self._readings.turn(agent), text):
             left = {key: value for key, value in left.items() if key not in self._readings.turn(agent).rest}
             hidden = ("input.mime_type", "output.mime_type")
             used = sorted(self._readings.turn(agent).used.difference(hidden))
