@@ -71,6 +71,7 @@ _COUNT = click.IntRange(min=1)
     help="List the targets, and exit.",
 )
 @click.option("--where", metavar="SQL", help="Rows to take: a condition over the view `rollouts`.")
+@click.option("--since", metavar="BATCH", help="Only rows that came or changed after this batch (`etl changes`).")
 @click.option(
     "--split", default="train=1", show_default=True, metavar="SPEC", help="As in train=0.9,test=0.1; by task."
 )
@@ -117,6 +118,8 @@ def export(
     out: str,
     lake: str,
     as_json: bool,
+    where: str | None,
+    since: str | None,
     reasoning: str | None,
     columns: str | None,
     **options: object,
@@ -135,6 +138,7 @@ def export(
             target,
             out,
             lake=lake,
+            where=where if since is None else _and_since(lake, since, where),
             reasoning=None if reasoning is None else reasoning == "keep",
             columns=tuple(name.strip() for name in columns.split(",")) if columns else (),
             progress=progress,
@@ -145,6 +149,15 @@ def export(
     else:
         _print(report)
     return DONE
+
+
+def _and_since(lake: str, batch: str, where: str | None) -> str:
+    """The condition, and that a row is of a batch after that one: it stands in export.json, to be repeated."""
+    from etl.lake import Lake
+
+    later = ", ".join(f"'{name}'" for name in Lake.open(lake).batches_since(batch))
+    condition = f"batch_id IN ({later})" if later else "false"
+    return condition if where is None else f"({where}) AND {condition}"
 
 
 def _print(report: ExportReport) -> None:

@@ -121,6 +121,21 @@ def test_changes_since_a_batch_are_the_rows_of_later_ones(etl, nights):
     assert etl("changes", "--since", "b_nothing", "--lake", lake)[0] == WRONG_USAGE
 
 
+def test_an_export_since_a_batch_has_the_rows_of_later_ones(etl, nights, tmp_path):
+    _logs, lake, (first, second), _before = nights
+    code, _out, _err = etl(
+        "export", "openai", "--out", tmp_path / "new", "--since", first, "--where", "source <> 'x'", "--lake", lake
+    )
+    assert code == DONE
+    (file,) = (tmp_path / "new").glob("*.jsonl")
+    later = [row for row in rows(lake) if row["batch_id"] == second and row["adapter"] == "openai_messages"]
+    assert len(later) == 2
+    assert all(row["prompt"] in file.read_text() for row in later)
+    assert '"hi 1"' not in file.read_text()
+    assert etl("export", "openai", "--out", tmp_path / "none", "--since", second, "--lake", lake)[0] != DONE
+    assert etl("export", "openai", "--out", tmp_path / "none", "--since", "b_x", "--lake", lake)[0] == WRONG_USAGE
+
+
 def test_compacting_changes_files_and_no_row(etl, tmp_path):
     logs, lake = tmp_path / "logs", tmp_path / "lake"
     logs.mkdir()
