@@ -180,7 +180,7 @@ def test_formats_and_detect(etl, samples):
 
 def test_detect_says_why_it_cannot_tell(etl, tmp_path):
     file = tmp_path / "strange.jsonl"
-    file.write_text('{"prompt": "a", "b": 1}\n{"prompt": "c", "b": 2}\n')
+    file.write_text('{"alpha": {"b": 1}}\n{"alpha": {"b": 2}}\n')
     code, _out, err = etl("detect", file)
     assert code == FAILED
     assert "--format" in err

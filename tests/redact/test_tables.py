@@ -256,7 +256,7 @@ def test_policies() -> None:
     rows = table("rollouts", [{"prompt": TOKEN}])
     assert Redactor("none").table("rollouts", rows).table is rows
     assert Redactor("none").text(TOKEN) == (TOKEN, {})
-    with pytest.raises(UsageError, match="comes with a later version"):
+    with pytest.raises(UsageError, match="needs a key for its pseudonyms"):
         Redactor("pii")
     with pytest.raises(UsageError, match="no redaction policy is called 'all'"):
         Redactor("all")
