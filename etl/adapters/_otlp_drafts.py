@@ -60,6 +60,8 @@ class Draft:
         fresh = self._history(call)
         if before is not None and before.is_open():
             fresh = self._revealed(before, fresh)
+        if any(piece.call is call and self._is_unlogged(piece) for piece in fresh):
+            self.flags.add("unlogged_turns")
         self._date(fresh, call)
         self.pieces += fresh
         answer = call.answer()
@@ -107,6 +109,13 @@ class Draft:
                 copy.call_id = self._aliases[copy.call_id]
             fresh.append(Piece(copy, call, start, end))
         return fresh
+
+    def _is_unlogged(self, piece: Piece) -> bool:
+        """Whether a turn of the assistant is known from a history only, as no call before it gave any of it."""
+        message = piece.message
+        return (
+            message.role == "assistant" and piece.start >= self._depth and not (message.inherited or message.synthetic)
+        )
 
     def _learn_ids(self, message: Message, start: int, end: int) -> None:
         """A framework may give calls ids that the response did not have: results come under these."""

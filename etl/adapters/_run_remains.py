@@ -353,6 +353,9 @@ def _inherit(row: Conversation, parent: Conversation) -> None:
     if any(message.role == "assistant" for message in before):
         for message in before:
             message.inherited = message.inherited or told.issuperset(atoms(message))
+    spoken = [message for message in row.messages if message.role == "assistant"]
+    if row.flags and all(message.inherited or (message.extra or {}).get("span_id") for message in spoken):
+        row.flags = row.flags - {"unlogged_turns"}
 
 
 def _order(event: StoredEvent) -> tuple[bool, int, bytes]:

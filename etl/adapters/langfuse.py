@@ -25,7 +25,7 @@ class Langfuse(Adapter):
     """Traces with observations and scores."""
 
     name = "langfuse"
-    version = 1
+    version = 2
     about = "Langfuse traces, observations and scores: API and UI JSON, blob storage and batch exports, CSV, Parquet"
     spans_files = True
     splits = True

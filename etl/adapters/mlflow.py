@@ -21,6 +21,7 @@ class Mlflow(Adapter):
     """Traces and assessments of MLflow."""
 
     name = "mlflow"
+    version = 2
     about = "MLflow traces: JSON, artifact files, search_traces data frames; assessments"
     spans_files = True
     splits = True

@@ -35,7 +35,7 @@ class Otlp(Adapter):
     """Spans and log records of OpenTelemetry, by its GenAI conventions and the dialects around them."""
 
     name = "otlp"
-    version = 1
+    version = 2
     about = "OpenTelemetry spans and logs of agents: OTLP JSON or protobuf, SDK dumps; GenAI, OpenInference, …"
     spans_files = True
     splits = True

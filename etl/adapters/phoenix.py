@@ -26,6 +26,7 @@ class Phoenix(Adapter):
     """Spans and annotations of Phoenix."""
 
     name = "phoenix"
+    version = 2
     about = "Arize Phoenix: spans (JSON, data frames as Parquet or CSV, its SQLite database) and annotations"
     spans_files = True
     splits = True

@@ -302,6 +302,7 @@ def test_an_agent_that_was_handed_the_history_inherits_it() -> None:
     main, helper, *parts = read("langsmith", records)
     assert helper["parent_id"] == main["rollout_id"]
     assert [info["inherited"] for info in helper["message_info"]] == [False, True, True, True, False]
+    assert "unlogged_turns" not in helper["flags"]
     assert (main["agent"], helper["agent"]) == ("team", "helper")
     assert [text for _, text in talk(main)] == ["You lead.", "Hi", "", "handed over", "Done.", "Hello."]
     assert [row["parent_id"] for row in parts] == [None, None]

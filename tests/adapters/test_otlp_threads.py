@@ -87,6 +87,29 @@ def test_an_answer_seen_only_in_the_next_history_belongs_to_its_call() -> None:
     assert "content_not_captured" not in _flags(row)
 
 
+def test_turns_that_no_call_gave_are_told_of() -> None:
+    history = [HI, text("assistant", "Hello."), text("user", "Bye")]
+    after = chat(3, 3, 4, history, [text("assistant", "Bye.")])
+    (alone,) = rows_of(batch([after]))
+    assert "unlogged_turns" in _flags(alone)
+    (whole,) = rows_of(batch([after, chat(2, 1, 2, [HI], [text("assistant", "Hello.")])]))
+    (silent,) = rows_of(batch([after, chat(2, 1, 2, [HI], None)]))
+    heir = chat(4, 5, 6, history, [text("assistant", "Farewell.")])
+    owner, branch = rows_of(batch([after, chat(2, 1, 2, [HI], [text("assistant", "Hello.")]), heir]))
+    assert not any("unlogged_turns" in _flags(row) for row in (whole, silent, owner, branch))
+
+
+def test_an_agent_that_was_handed_a_call_did_not_make_it() -> None:
+    handed = asks("k1", "transfer_to_boats")
+    first = chat(2, 1, 2, [text("system", "Be a guide."), HI], [handed])
+    second = chat(
+        3, 3, 4, [text("system", "Know boats."), HI, handed, gives("k1", "boats")], [text("assistant", "Hi.")]
+    )
+    one, other = rows_of(batch([first, second]))
+    assert "unlogged_turns" not in _flags(one)
+    assert "unlogged_turns" in _flags(other)
+
+
 def test_another_answer_to_the_same_history_is_a_branch() -> None:
     first = chat(2, 1, 2, [HI], [text("assistant", "Hello.")])
     again = chat(3, 3, 4, [HI], [text("assistant", "Welcome!")])
