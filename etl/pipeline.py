@@ -104,7 +104,7 @@ def ingest(
         for result in read.results:
             result.change = kinds[result.uri]
         unchanged = [change.as_unchanged() for change in found if change.kind == "unchanged"]
-        _finish(opened, settings, report, read, unchanged, known[source or UNDETECTED])
+        _finish(opened, settings, report, read, unchanged, known[UNDETECTED])
     return report
 
 
@@ -170,9 +170,11 @@ def running(settings: Settings) -> Iterator[tuple[Lake, Report]]:
 
 
 def _known(lake: Lake, source: str | None) -> dict[str, dict[str, KnownFile]]:
-    """What was read before, by source name: the one given, else every name that a run without one may have used."""
+    """What was read before, by source name: the one given, else every name that a run without one may have used; and
+    what no adapter read.
+    """
     read = {file.partition["source"] for file in lake.live("sources")} if source is None else {source}
-    return lake.known_files(sorted(read | ({UNDETECTED} if source is None else set())))
+    return lake.known_files(sorted(read | {UNDETECTED}))
 
 
 def _counting(progress: OnProgress | None, sizes: Sequence[int]) -> Callable[[FileResult], None]:

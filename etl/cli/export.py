@@ -160,6 +160,10 @@ def _and_since(lake: str, batch: str, where: str | None) -> str:
     return condition if where is None else f"({where}) AND {condition}"
 
 
+def _plural(number: int, noun: str) -> str:
+    return f"{number:,} {noun}{'' if number == 1 else 's'}"
+
+
 def _print(report: ExportReport) -> None:
     from rich.text import Text
 
@@ -169,7 +173,8 @@ def _print(report: ExportReport) -> None:
     out = console()
     size = sum(file.bytes for file in report.files)
     out.print(
-        f"{report.records:,} records for {report.target} in {report.folder}: {len(report.files)} files, {size:,} bytes",
+        f"{_plural(report.records, 'record')} for {report.target} in {report.folder}: "
+        f"{_plural(len(report.files), 'file')}, {size:,} bytes",
         soft_wrap=True,
     )
     told = [("in the lake", report.in_lake, ""), ("selected", report.selected, report.request.where or "all")]
@@ -178,7 +183,7 @@ def _print(report: ExportReport) -> None:
     told += [(f"~ {rule}", count, REPAIRS[rule]) for rule, count in report.repaired.items()]
     print_listing(out, ["rows", "n", "why"], told)
     for split, counts in report.splits.items():
-        line = f"{counts['records']:,} records of {counts['tasks']:,} tasks in {counts['files']:,} files"
+        line = ", ".join(_plural(counts[name], name[:-1]) for name in ("records", "tasks", "files"))
         out.print(Text.assemble((f"{split}  ", "dim"), line), soft_wrap=True)
     for band in report.bands:
         out.print(

@@ -63,7 +63,8 @@ def formats(as_json: bool, map_example: bool) -> int:
 def detect(file: str, as_json: bool) -> int:
     """Tell what a file is taken for, and why.
 
-    Shows every format's score from 0 to 1. Exits 1 where no format, or more than one, claims it.
+    Shows the scores above 0, of at most 1; --json has those of all formats. Exits 1 where no format, or more than
+    one, claims it.
     """
     from etl.cli.tables import console, print_rows
     from etl.cli.values import print_json
@@ -77,5 +78,7 @@ def detect(file: str, as_json: bool) -> int:
     out = console()
     out.print(f"{file}: {found.adapter.name}", style="bold")
     out.print(found.why)
-    print_rows(out, ["format", "score"], ranked)
+    some = [(name, score) for name, score in ranked if score > 0]
+    print_rows(out, ["format", "score"], some)
+    out.print(f"the other {len(ranked) - len(some)} formats score 0")
     return DONE

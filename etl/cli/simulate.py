@@ -176,8 +176,9 @@ def print_simulation(report: SimulationReport, lake: str, *, suggest: bool = Tru
         lines += [("", f"{count:,}: {why}") for why, count in report.impossible.most_common(SHOWN)]
     else:
         gaps = report.gaps
-        filled = f"{gaps['filled']:,} of {gaps['to_fill']:,} filled"
-        lines.append(("gaps", f"{gaps['below']:,} below {gaps['min_support']} tasks; {filled}"))
+        filled = f"{gaps['filled']:,} of {gaps['to_fill']:,} filled" if gaps["to_fill"] else "none is left to fill"
+        tasks = "task" if gaps["min_support"] == 1 else "tasks"
+        lines.append(("gaps", f"{gaps['below']:,} below {gaps['min_support']} {tasks}; {filled}"))
         for left in gaps["not_filled"][:SHOWN]:
             pair = f"{left['axis_1']} {left['value_1']} × {left['axis_2']} {left['value_2']}"
             lines.append(("", f"not filled: {pair} ({left['missing']} missing): {left['why']}"))

@@ -45,7 +45,10 @@ def _lines(report: Report) -> Iterator[tuple[str, str]]:
     files = told["files"]
     yield "files", f"{files['seen']:,} seen: " + _counts(files, ("new", "grown", "unchanged", "skipped", "failed"))
     for adapter, sums in told["by_adapter"].items():
-        yield "", f"{adapter}: {_plural(sums['files'], 'file')}, {_plural(sums['rows'], 'row')}"
+        made = _plural(sums["rows"], "row")
+        if report.dry_run and not sums["rows"] and sums["records_used"]:
+            made = "rows are put together when the lake is written"
+        yield "", f"{adapter}: {_plural(sums['files'], 'file')}, {made}"
     if not report.dry_run:
         yield "rows", _counts(told["rows"], ("added", "replaced", "removed", "unchanged"))
     used, ignored, rejected = told["records_used"], sum(told["ignored"].values()), sum(told["rejects"].values())
@@ -82,6 +85,9 @@ def _next(report: Report, lake: str) -> Iterator[str]:
         return
     if report.failed():
         yield f"etl sources --state failed{where}    files that could not be read, and why"
+    files = report.to_json()["files"]
+    if files["skipped"] and not files["new"] + files["grown"] + files["unchanged"]:
+        yield f"etl sources --state skipped{where}    files that are no conversation logs, and why"
     if report.rejects():
         yield f"etl rejects{where}    records that could not be used, and what to do"
     if report.rows.added or report.rows.replaced:

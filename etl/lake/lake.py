@@ -10,6 +10,8 @@ from pathlib import Path
 from typing import NamedTuple, Self, TypeVar
 from uuid import uuid4
 
+import pyarrow as pa
+
 from etl.card import card, restated
 from etl.errors import LakeError, UsageError
 from etl.identity import digest
@@ -30,7 +32,7 @@ from etl.lake.repair import drop_lost
 from etl.lake.rewrite import Change, rewrite
 from etl.lake.staging import StagedFile
 from etl.lake.sweep import Swept, sweep
-from etl.lake.undo import Undone, undo
+from etl.lake.undo import Undone, files_of, undo
 from etl.lake.upkeep import decide_events, decide_rejects, decide_sources
 from etl.lake.verify import Finding, verify
 from etl.schema import TABLES
@@ -241,7 +243,9 @@ class Lake:
         """
         if not any(commit.batch_id == batch_id for table in TABLES for commit in history(self._place, table)):
             raise UsageError(f"no batch is called {batch_id!r} in the log of {self.root}; `etl changes` lists them")
-        return [undo(self._committing(), table, batch_id) for table in _UNDO_ORDER]
+        to = self._committing()
+        unread = pa.concat_tables([files_of(to, table, batch_id) for table in ("rollouts", "events")])
+        return [undo(to, table, batch_id, unread if table == "sources" else None) for table in _UNDO_ORDER]
 
     def forget(self, conversations: Sequence[Conversation]) -> Forgotten:
         """Deletes conversations for good, with what the lake would read of them again. Needs an open batch."""

@@ -13,7 +13,7 @@ import pyarrow as pa
 
 from etl.errors import LakeError
 from etl.lake.commit import Committing, commit_plan, try_again
-from etl.lake.history import Commit, history
+from etl.lake.history import Commit, batches_since, history
 from etl.lake.log import LiveFile, Snapshot, snapshot
 from etl.lake.lookup import Lookup
 from etl.lake.parquet import row_groups
@@ -30,8 +30,11 @@ class Undone(NamedTuple):
     restored: int
 
 
-def undo(to: Committing, table: str, batch_id: str) -> Undone:
-    """Takes back what a batch did to a table. LakeError where the rows that it replaced are gone."""
+def undo(to: Committing, table: str, batch_id: str, unread: pa.Table | None = None) -> Undone:
+    """Takes back what a batch did to a table. LakeError where the rows that it replaced are gone.
+
+    `unread` has the files (source, source_uri) whose rows go: what `sources` says of a later reading goes too.
+    """
 
     def attempt() -> Undone:
         base = snapshot(to.place, table)
@@ -39,6 +42,9 @@ def undo(to: Committing, table: str, batch_id: str) -> Undone:
         before, after = _files(to, table, commits)
         with Lookup(table, [], list(base.files.values()), to.batch.folder) as lookup:
             removed = _drop(lookup, batch_id)
+            if unread is not None:
+                later = batches_since(to.place, table, batch_id) or []
+                removed += _drop_later_readings(lookup, later, unread)
             staged = _restored(to, base, before, after, batch_id)
             lookup.files["staged"] = staged
             planned = plan(base, lookup)
@@ -69,6 +75,26 @@ def _drop(lookup: Lookup, batch_id: str) -> int:
     lookup.load("live", "batch_id", where="batch_id IN (FROM undone)")
     lookup.run("INSERT INTO dropped SELECT 'live', file, position FROM live")
     [(count,)] = lookup.run("SELECT count(*) FROM live")
+    return int(count)
+
+
+def files_of(to: Committing, table: str, batch_id: str) -> pa.Table:
+    """The files that a batch read the live rows of a table from: source, source_uri."""
+    base = snapshot(to.place, table)
+    with Lookup(table, [], list(base.files.values()), to.batch.folder) as lookup:
+        lookup.table_of("undone", pa.table({"batch_id": [batch_id]}))
+        lookup.load("live", "source, source_uri", where="batch_id IN (FROM undone)")
+        rows = lookup.run("SELECT DISTINCT source, source_uri FROM live")
+    columns = [pa.array([row[place] for row in rows], pa.string()) for place in (0, 1)]
+    return pa.table(columns, ["source", "source_uri"])
+
+
+def _drop_later_readings(lookup: Lookup, later: Sequence[str], unread: pa.Table) -> int:
+    lookup.table_of("unread", unread)
+    lookup.table_of("later", pa.table({"batch_id": pa.array(later, pa.string())}))
+    read_later = "batch_id IN (FROM later) AND (source, uri) IN (FROM unread)"
+    lookup.load("readings", "source, uri", where=read_later)
+    [(count,)] = lookup.run("INSERT INTO dropped SELECT 'live', file, position FROM readings")
     return int(count)
 
 

@@ -2,6 +2,7 @@
 
 import datetime as dt
 import json
+from pathlib import Path
 
 import pyarrow.parquet as pq
 import pytest
@@ -69,6 +70,34 @@ def test_what_a_later_batch_did_stays(etl, nights):
     assert left.items() >= {row["row_hash"]: row["batch_id"] for row in before["rollouts"]}.items()
     assert [batch for batch in left.values() if batch == third] == [third]
     assert len(left) == len(before["rollouts"]) + 1
+
+
+def test_rows_come_back_from_a_file_that_a_later_batch_has_read_again(etl, tmp_path):
+    logs, lake = tmp_path / "logs", tmp_path / "lake"
+    logs.mkdir()
+    (logs / "a.jsonl").write_text(f"{_chat(1)}\n")
+    first = _night(lake, logs, 0)
+    (logs / "a.jsonl").write_text(f"{_chat(1)}\n{_chat(2)}\n")
+    _night(lake, logs, 1)
+    whole = said(lake)
+    assert etl("undo", first, "--lake", lake)[0] == DONE
+    assert len(said(lake)) == 1
+    _night(lake, logs, 2)
+    assert said(lake) == whole
+    assert not Lake.open(lake).verify()
+
+
+def test_a_grown_file_of_a_named_source_is_one_row_of_sources(tmp_path):
+    log, lake = tmp_path / "a.jsonl", tmp_path / "lake"
+    log.write_text("not yet a log\n")
+    product.ingest([log], lake=lake, now=NOW)
+    for said_so_far in (f"{_chat(1)}\n", f"{_chat(1)}\n{_chat(2)}\n"):
+        log.write_text(said_so_far)
+        (tmp_path / "b.jsonl").write_text(said_so_far)
+        product.ingest([log, tmp_path / "b.jsonl"], lake=lake, source="nightly", now=NOW)
+    told = {(row["source"], Path(row["uri"]).name): row["error"] for row in rows(lake, "sources")}
+    assert told.keys() == {("nightly", "a.jsonl"), ("nightly", "b.jsonl"), ("unknown", "a.jsonl")}
+    assert told["unknown", "a.jsonl"].endswith("read as openai_messages under the source nightly now")
 
 
 def test_without_retention_only_a_batch_that_replaced_nothing_is_taken_back(etl, tmp_path):
