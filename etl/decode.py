@@ -163,6 +163,13 @@ class _Notes:
             return text
         return number
 
+    def whole(self, text: str) -> int | str:
+        try:
+            return int(text)
+        except ValueError:  # Python reads no more digits than `sys.get_int_max_str_digits` says
+            self.seen.add("number_range")
+            return text
+
     def constant(self, text: str) -> str:
         self.seen.add("nan")
         return text
@@ -198,7 +205,11 @@ def _exact(raw: bytes, nesting: int) -> Decoded:
     notes = _Notes()
     text = raw.decode("utf-8", "surrogateescape")
     decoder = json.JSONDecoder(
-        object_pairs_hook=notes.pairs, parse_float=notes.real, parse_constant=notes.constant, strict=False
+        object_pairs_hook=notes.pairs,
+        parse_float=notes.real,
+        parse_int=notes.whole,
+        parse_constant=notes.constant,
+        strict=False,
     )
     start = len(text) - len(text.lstrip(" \t\r\n"))
     try:

@@ -11,6 +11,7 @@ import bz2
 import codecs
 import hashlib
 import lzma
+import struct
 import tempfile
 import zipfile
 import zlib
@@ -72,6 +73,11 @@ _MARKS = (
     (codecs.BOM_UTF16_LE, "utf-16-le"),
     (codecs.BOM_UTF16_BE, "utf-16-be"),
 )
+_ARCHIVE_ERRORS = (
+    *(zipfile.BadZipFile, zlib.error, lzma.LZMAError, struct.error),
+    *(ValueError, LookupError, EOFError, RuntimeError),
+)
+"""What `zipfile` raises where an archive is broken (what it does not know is a NotImplementedError, a RuntimeError)."""
 _DECOMPRESSION_ERRORS = (zlib.error, lzma.LZMAError, zstandard.ZstdError, OSError, EOFError)
 
 
@@ -102,8 +108,15 @@ def zip_members(path: Path) -> list[str]:
     try:
         with path.open("rb") as file, zipfile.ZipFile(file) as archive:
             return [info.filename for info in archive.infolist() if not info.is_dir()]
-    except (zipfile.BadZipFile, OSError) as error:
-        raise SourceError(f"{path}: ZIP archive cannot be read ({error}); unpack it and give the folder") from None
+    except (*_ARCHIVE_ERRORS, OSError) as error:
+        raise SourceError(
+            f"{path}: ZIP archive cannot be read ({_brief(error)}); unpack it and give the folder"
+        ) from None
+
+
+def _brief(error: Exception) -> str:
+    """What it says, in one short line: `zipfile` quotes what stands in place of a name, of any length."""
+    return " ".join(str(error).split(" and header ")[0].split())[:200]
 
 
 def blocks(path: Path, member: str | None = None, digest: Digest | None = None) -> Iterator[bytes]:
@@ -131,8 +144,8 @@ def blocks(path: Path, member: str | None = None, digest: Digest | None = None) 
                 yield from _text(_decompressed(_raw(inner, None), f"{path}!{member}"))
     except NotImplementedError as error:
         raise SourceError(f"{path}!{member}: {error}; unpack the archive and give the folder") from None
-    except (OSError, zipfile.BadZipFile, RuntimeError) as error:
-        reason = error.strerror if isinstance(error, OSError) and error.strerror else str(error)
+    except (OSError, *_ARCHIVE_ERRORS) as error:
+        reason = error.strerror if isinstance(error, OSError) and error.strerror else _brief(error)
         raise SourceError(f"{path}: cannot be read ({reason})") from None
 
 

@@ -87,27 +87,46 @@ def _lines(kind: str, batches: Iterator[pa.RecordBatch]) -> Iterator[bytes]:
     encoder = msgspec.json.Encoder(decimal_format="string")
     try:
         for batch in batches:
+            batch.validate(full=True)  # Arrow ends the process, or reads beyond, where lengths lie
+            names = _distinct(batch.schema.names)
             schema = pa.schema([field.with_type(_json_type(field.type)) for field in batch.schema])
             for start in range(0, batch.num_rows, BATCH_ROWS):
                 part = batch.slice(start, BATCH_ROWS)
                 columns = [column.cast(field.type) for column, field in zip(part.columns, schema, strict=True)]
                 values = [column.to_pylist(maps_as_pydicts="lossy") for column in columns]
-                rows = [
-                    dict(zip(schema.names, map(_without_nulls, row), strict=True)) for row in zip(*values, strict=True)
-                ]
+                rows = [dict(zip(names, map(_without_nulls, row), strict=True)) for row in zip(*values, strict=True)]
                 yield encoder.encode_lines(rows or [{}] * part.num_rows)
                 given += part.num_rows
-    except (pa.ArrowException, OSError, ValueError, TypeError, MemoryError) as error:
+    except (pa.ArrowException, OSError, ValueError, TypeError, OverflowError, MemoryError) as error:
         reason = " ".join(str(error).split())[:200]
         raise SourceError(f"{kind} file cannot be read after row {given} ({reason}); copy or write it again") from None
+
+
+def _distinct(names: list[str]) -> list[str]:
+    """The names; one that is there twice is `NAME_N` in its column N, so that no cell is lost.
+
+    >>> _distinct(["a", "a", "a_3", "a_2"])
+    ['a', 'a_2_', 'a_3', 'a_2']
+    """
+    if len(set(names)) == len(names):
+        return names
+    found: dict[str, None] = {}
+    for number, name in enumerate(names, 1):
+        other = name
+        if other in found:
+            other = f"{name}_{number}"
+            while other in found or other in names:
+                other += "_"
+        found[other] = None
+    return list(found)
 
 
 def _json_type(type: pa.DataType) -> pa.DataType:
     """The type with what JSON and Python lack replaced: timestamps by text, durations by their count of units."""
     import pyarrow as pa
 
-    if pa.types.is_timestamp(type) or pa.types.is_time(type):
-        return pa.string()
+    if pa.types.is_timestamp(type) or pa.types.is_time(type) or pa.types.is_date(type):
+        return pa.string()  # Python has no dates beyond the year 9999
     if pa.types.is_null(type):
         return pa.string()  # a cast of nulls inside a struct inside a list fails otherwise
     if pa.types.is_duration(type):
@@ -192,7 +211,7 @@ def delimited_lines(blocks: Iterable[bytes], mark: str, limit: int) -> Iterator[
             yield b"\n"
         else:
             names = header + [f"column_{number + 1}" for number in range(len(header), len(row))]
-            yield _row(dict(zip(names, row, strict=False)), taken)
+            yield _row(dict(zip(_distinct(names), row, strict=False)), taken)
 
 
 def _row(row: dict[str, str], taken: list[str]) -> bytes:

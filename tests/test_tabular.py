@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import base64
+import contextlib
 import csv
 import datetime as dt
 import gzip
@@ -19,7 +20,7 @@ from hypothesis import strategies as st
 
 import etl
 from etl.errors import SourceError
-from etl.opening import blocks
+from etl.opening import blocks, zip_members
 from etl.tabular import delimiter
 from tests.lakes import NOW
 
@@ -179,3 +180,49 @@ def test_compressed_and_archived_tables_are_opened(tmp_path):
     with zipfile.ZipFile(tmp_path / "t.zip", "w") as archive:
         archive.write(tmp_path / "t.parquet", "t.parquet")
     assert _records(tmp_path / "t.gz") == _records(tmp_path / "t.zip", "t.parquet") == [(1, {"text": "hi"})]
+
+
+@pytest.mark.parametrize("write", [_arrow_file, _arrow_stream])
+def test_lengths_that_lie_are_a_broken_file(write, tmp_path):
+    path = tmp_path / "lying.arrow"
+    write(pa.table({"said": [["a", "b"], ["c"], []]}), path)
+    whole = path.read_bytes()
+    for place in range(16, len(whole), 3):
+        path.write_bytes(whole[:place] + bytes((whole[place] ^ 0xFF,)) + whole[place + 1 :])
+        with contextlib.suppress(SourceError):  # and the process goes on
+            _records(path)
+
+
+def test_dates_that_python_lacks_are_text(tmp_path):
+    path = tmp_path / "dates.arrow"
+    days = pa.array([0, 2**31 - 1, -(2**31)], pa.date32())
+    _arrow_file(pa.table({"day": days, "days": pa.array([[0], [2**31 - 1], None], pa.list_(pa.date32()))}), path)
+    records = [record for _, record in _records(path)]
+    assert records[0] == {"day": "1970-01-01", "days": ["1970-01-01"]}
+    assert all(isinstance(record["day"], str) for record in records)
+
+
+def test_a_damaged_archive_is_a_source_error_and_nothing_else(tmp_path):
+    path = tmp_path / "logs.zip"
+    for method in (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED, zipfile.ZIP_BZIP2, zipfile.ZIP_LZMA):
+        with zipfile.ZipFile(path, "w", method) as archive:
+            archive.writestr("a.jsonl", b'{"a": 1}\n' * 50)
+        whole = path.read_bytes()
+        for place in range(0, len(whole), 3):
+            path.write_bytes(whole[:place] + bytes((whole[place] ^ 0xFF,)) + whole[place + 1 :])
+            said = ""
+            try:
+                for member in zip_members(path):
+                    b"".join(blocks(path, member))
+            except SourceError as error:
+                said = str(error)
+            assert len(said) < 400 + len(str(path))
+
+
+def test_columns_of_one_name_lose_no_cell(tmp_path):
+    path = tmp_path / "twice.arrow"
+    _arrow_file(pa.Table.from_arrays([pa.array([1]), pa.array([2]), pa.array([3])], names=["a", "a", "b"]), path)
+    assert _records(path) == [(1, {"a": 1, "a_2": 2, "b": 3})]
+    text = tmp_path / "long.csv"
+    text.write_bytes(b"a,column_3\n" + b"1,2\n" * 30 + b"1,2,3\n")
+    assert _records(text)[-1] == (32, {"a": "1", "column_3": "2", "column_3_3": "3"})

@@ -107,6 +107,15 @@ def test_number_texts_that_no_double_holds_stay_texts(tmp_path: Path) -> None:
     assert "number_range" in row["flags"]
 
 
+def test_a_whole_number_of_more_digits_than_python_reads_stays_text(tmp_path: Path) -> None:
+    digits = "9" * (sys.get_int_max_str_digits() + 1)
+    more = f', "huge": {digits}, "few": [NaN, -{digits}], "id": "a"}}'
+    (row,) = rows(_ingested(tmp_path, _conversation(f'{{"n": {digits}}}')[:-1] + more))
+    assert json.loads(row["extra"])["huge"] == digits
+    assert digits in row["steps"][0]["arguments"]
+    assert "number_range" in row["flags"]
+
+
 def test_nan_and_infinity_stay_visible_and_the_json_stays_json(tmp_path: Path) -> None:
     line = _conversation('{"x": NaN}')[:-1] + ', "loss": -Infinity, "reward": NaN}'
     (row,) = rows(_ingested(tmp_path, line))

@@ -11,6 +11,7 @@ import sqlite3
 from collections.abc import Iterator
 from contextlib import closing
 from typing import Any
+from urllib.parse import quote
 
 from etl.conversation import Record
 from etl.decode import JsonError, decode
@@ -47,7 +48,12 @@ def rows(blocks: Iterator[bytes], limits: Limits) -> Iterator[Framed]:
     A database that is cut off or damaged gives what can be read, then one torn record.
     """
     number = 0
-    with spooled(blocks) as path, closing(sqlite3.connect(f"file:{path}?mode=ro&immutable=1", uri=True)) as database:
+    with (
+        spooled(blocks) as path,
+        closing(sqlite3.connect(f"file:{quote(str(path))}?mode=ro&immutable=1", uri=True)) as database,
+    ):
+        database.setlimit(sqlite3.SQLITE_LIMIT_LENGTH, limits.record_bytes)
+        database.execute("PRAGMA trusted_schema = OFF")
         database.text_factory = lambda raw: raw.decode("utf-8", "replace")
         try:
             for value in _values(database):
@@ -61,7 +67,10 @@ def rows(blocks: Iterator[bytes], limits: Limits) -> Iterator[Framed]:
 
 
 def _framed(value: dict[str, Any], number: int, limits: Limits) -> Framed:
-    raw = json.dumps(value, ensure_ascii=False, default=str).encode("utf-8", "replace")
+    try:
+        raw = json.dumps(value, ensure_ascii=False, default=str).encode("utf-8", "replace")
+    except RecursionError:
+        return Broken("bad_json", "a row that is nested too deep", str(value.get("context")).encode(), number, 0)
     if len(raw) > limits.record_bytes:
         message = f"a row of {len(raw)} bytes, more than the limit; raise it with --max-record-mb"
         return Broken("too_long", message, raw[:4096], number, 0, length=len(raw))
@@ -96,7 +105,7 @@ def _span(row: dict[str, Any]) -> dict[str, Any]:
     for key in ("attributes", "events"):
         try:
             row[key] = json.loads(row[key]) if isinstance(row.get(key), str) else row.get(key)
-        except ValueError:
+        except (ValueError, RecursionError):
             continue
     if session and isinstance(row.get("attributes"), dict):
         row["attributes"].setdefault("session", {"id": session})

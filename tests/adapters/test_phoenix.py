@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import sqlite3
+from contextlib import closing
 from pathlib import Path
 from typing import Any
 
@@ -118,3 +120,39 @@ def test_python_text_that_json_cannot_hold_stays_text() -> None:
     for text in ("[1, (2,)]", "{1: 2}", "[__import__('os')]", "{'a': b'x'}", "[" * 5000):
         assert literal(text) == text
     assert literal("[{'a': None, 'b': True}]") == [{"a": None, "b": True}]
+
+
+def test_attributes_that_are_nested_too_deep_stay_text_or_are_rejected(tmp_path: Path) -> None:
+    path = tmp_path / "phoenix.db"
+    with closing(sqlite3.connect(path)) as database:
+        database.executescript("""
+            CREATE TABLE traces (id INTEGER PRIMARY KEY, trace_id TEXT);
+            CREATE TABLE spans (id INTEGER PRIMARY KEY, trace_rowid INT, span_id TEXT, parent_id TEXT, name TEXT,
+                span_kind TEXT, start_time TEXT, end_time TEXT, attributes TEXT, events TEXT, status_code TEXT,
+                status_message TEXT);
+            CREATE TABLE span_annotations (id INTEGER PRIMARY KEY, span_rowid INT, name TEXT);
+            INSERT INTO traces VALUES (1, 'aa');
+        """)
+        for number, depth in enumerate((390, 900, 960, 980, 990, 100_000)):
+            attributes = '{"input": ' + "[" * depth + "]" * depth + "}"
+            span = (
+                None,
+                1,
+                f"{number:016x}",
+                None,
+                "llm",
+                "LLM",
+                "2026-03-14",
+                "2026-03-14",
+                attributes,
+                "[]",
+                "OK",
+                "",
+            )
+            database.execute(f"INSERT INTO spans VALUES ({', '.join('?' * len(span))})", span)
+        database.commit()
+    report = ingest([path], lake=tmp_path / "lake", now=NOW, format="phoenix").to_json()
+    assert report["files"]["failed"] == 0
+    assert report["records_in"] == report["records_used"] + sum(report["rejects"].values()) + sum(
+        report["ignored"].values()
+    )
