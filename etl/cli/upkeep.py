@@ -172,7 +172,8 @@ def forget(rollout_ids: tuple[str, ...], lake: str, as_json: bool, where: str | 
         raise click.UsageError("give the ids of rollouts, or --where")
     found = _family(lake, rollout_ids, where)
     if found and not yes:
-        click.confirm(f"Delete {len(found):,} rollouts of {lake} for good?", abort=True, err=True)
+        what = "1 rollout" if len(found) == 1 else f"{len(found):,} rollouts"
+        click.confirm(f"Delete {what} of {lake} for good (--yes does not ask)?", abort=True, err=True)
     done = (0, 0, 0)
     if found:
         with _open(lake) as opened:
@@ -242,7 +243,7 @@ def _family(lake: str, rollout_ids: tuple[str, ...], where: str | None) -> list[
     found = [Conversation(*row) for row in execute(connection, query).rows]
     missing = sorted({*rollout_ids} - {conversation.rollout_id for conversation in found})
     if missing:
-        raise UsageError(f"no rollout has the id {missing[0]!r}; nothing was deleted")
+        raise UsageError(f"no rollout has the id {missing[0]!r} (ids are given whole here); nothing was deleted")
     return found
 
 
