@@ -56,7 +56,7 @@ class Pages:
         """One conversation, some hundred turns at a time."""
         first = request.query_params.get("from", "0")
         row, kin = self._row(request)
-        shown = page(row, kin, first=int(first) if first.isascii() and first.isdigit() else 0)
+        shown = page(row, kin, first=int(first[:20]) if first.isascii() and first.isdigit() else 0)
         labels = [judgment for judgment in row["judgments"] if judgment["status"] == "labelled"]
         return self.show("rollout.html", "rollouts", page=shown, labels=labels)
 
@@ -65,9 +65,9 @@ class Pages:
         row, _ = self._row(request)
         wanted = request.path_params["wanted"]
         if request.path_params["what"] == "messages":
-            if not (wanted.isascii() and wanted.isdigit() and int(wanted) < len(row["messages"])):
+            if not (wanted.isascii() and wanted.isdigit() and int(wanted[:20]) < len(row["messages"])):
                 raise HTTPException(404, "no such message")
-            text = row["messages"][int(wanted)]["content"]
+            text = row["messages"][int(wanted[:20])]["content"]
         else:
             steps = [step for step in row["steps"] if step["call_id"] == wanted]
             if not steps:

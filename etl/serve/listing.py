@@ -36,7 +36,7 @@ class Filters(NamedTuple):
         """From the query of an address."""
         wanted = {name: query[name].strip() for name in NAMES if query.get(name, "").strip()}
         page = query.get("page", "1")
-        return cls(wanted, max(1, min(int(page), 1_000_000)) if page.isascii() and page.isdigit() else 1)
+        return cls(wanted, max(1, min(int(page[:20]), 1_000_000)) if page.isascii() and page.isdigit() else 1)
 
     def address(self, page: int) -> str:
         """The address of another page of the same list."""

@@ -37,7 +37,7 @@ class Reject(NamedTuple):
 def rejects(connection: duckdb.DuckDBPyConnection, query: Mapping[str, str]) -> Rejects:
     """The rejects that an address asks for."""
     reason, source, page = query.get("reason", ""), query.get("source", ""), query.get("page", "1")
-    number = max(1, min(int(page), 1_000_000)) if page.isascii() and page.isdigit() else 1
+    number = max(1, min(int(page[:20]), 1_000_000)) if page.isascii() and page.isdigit() else 1
     rows = ask(
         connection,
         f"""

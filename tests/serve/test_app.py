@@ -55,6 +55,8 @@ def client(tmp_path_factory: pytest.TempPathFactory) -> TestClient:
 PAGES = [
     "/rollouts",
     "/rollouts?page=7",
+    f"/rollouts?page={'9' * 5000}",
+    f"/rejects?page={'9' * 5000}",
     "/rollouts?text=refund&source=support&outcome=failed&day_from=2026-01-01&tool=refund&condition=permission_denied",
     "/rollouts?outcome=call+failed",
     "/rollouts?outcome=nonsense&page=x",
