@@ -141,9 +141,9 @@ class Pairing:
             return None
         step.result_index = message_index
         if message.cancelled:
-            step.status, step.error = "cancelled", message.content[:ERROR_TEXT]
+            step.status, step.error = "cancelled", message.content[:ERROR_TEXT] or None
         elif message.failed:
-            step.status, step.error = "error", (message.error or message.content)[:ERROR_TEXT]
+            step.status, step.error = "error", (message.error or message.content)[:ERROR_TEXT] or None
             step.condition = message.condition or "error"
         else:
             step.status = "ok"
