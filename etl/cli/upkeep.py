@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import datetime as dt
 import re
+import sys
 from collections.abc import Iterator
 from functools import partial
 from typing import TYPE_CHECKING, Any
@@ -171,6 +172,10 @@ def forget(rollout_ids: tuple[str, ...], lake: str, as_json: bool, where: str | 
     if bool(rollout_ids) == (where is not None):
         raise click.UsageError("give the ids of rollouts, or --where")
     found = _family(lake, rollout_ids, where)
+    if found and not yes and not sys.stdin.isatty():
+        raise click.UsageError(
+            f"{len(found):,} rollouts would be deleted for good, and nobody is there to ask: give --yes"
+        )
     if found and not yes:
         what = "1 rollout" if len(found) == 1 else f"{len(found):,} rollouts"
         click.confirm(f"Delete {what} of {lake} for good (--yes does not ask)?", abort=True, err=True)
