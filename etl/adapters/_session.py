@@ -52,6 +52,17 @@ def list_of(value: Any, key: str) -> list[Any]:
     return found if isinstance(found, list) else []
 
 
+def sure_share(looks: Sequence[float]) -> float:
+    """The score of a file whose records look so: the share that looks at all, where one of them is sure (0.9).
+
+    >>> sure_share([0.9, 0.0, 0.3]), sure_share([0.5, 0.5])
+    (0.6, 0.0)
+    """
+    if not looks or max(looks) < 0.9:
+        return 0.0
+    return max(looks) * sum(1 for look in looks if look > 0) / len(looks)
+
+
 def without(value: dict[str, Any], *keys: str) -> dict[str, Any]:
     """What an object says beside the keys; nulls and empty values say nothing."""
     return {key: item for key, item in value.items() if key not in keys and item not in (None, "", [], {})}

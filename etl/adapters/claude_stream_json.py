@@ -15,7 +15,7 @@ from etl.adapters._blocks import plain
 from etl.adapters._claude_messages import Transcript
 from etl.adapters._claude_response import Response
 from etl.adapters._claude_stream import SAID, lines_of, thread_of
-from etl.adapters._session import dict_of, list_of, real, summed, text_of, without
+from etl.adapters._session import dict_of, list_of, real, summed, sure_share, text_of, without
 from etl.adapters._usage import tokens
 from etl.conversation import Conversation, Identity, Ignored, Message, Outcome, Record, Unusable
 from etl.identity import digest
@@ -43,10 +43,7 @@ class ClaudeStreamJson(Adapter):
 
     def score(self, sample: Sample) -> float:
         """The share of events; sure only where a run begins, speaks or ends."""
-        looks = [_looks(value) for value in sample.values]
-        if not looks or max(looks) < 0.9:
-            return 0.0
-        return max(looks) * sum(1 for look in looks if look > 0) / len(looks)
+        return sure_share([_looks(value) for value in sample.values])
 
     def parse(self, records: Iterable[Record], file: FileContext) -> Iterator[Outcome]:
         """The rows of each session in the file."""

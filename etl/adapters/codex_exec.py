@@ -12,7 +12,7 @@ from typing import Any, ClassVar
 from etl.adapter import Adapter, FileContext, Sample
 from etl.adapters._blocks import plain, result
 from etl.adapters._codex_tokens import Totals
-from etl.adapters._session import dict_of, noted, summed, text_of, without
+from etl.adapters._session import dict_of, noted, summed, sure_share, text_of, without
 from etl.conversation import Conversation, Ignored, Message, Outcome, Record, Tokens, ToolCall, Unusable
 from etl.identity import digest
 
@@ -37,10 +37,7 @@ class CodexExec(Adapter):
 
     def score(self, sample: Sample) -> float:
         """The share of events; sure only where a thread starts or an item is told."""
-        looks = [_looks(value) for value in sample.values]
-        if not looks or max(looks) < 0.9:
-            return 0.0
-        return max(looks) * sum(1 for look in looks if look > 0) / len(looks)
+        return sure_share([_looks(value) for value in sample.values])
 
     def parse(self, records: Iterable[Record], file: FileContext) -> Iterator[Outcome]:
         """A conversation for each run in the file."""

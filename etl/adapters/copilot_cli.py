@@ -12,7 +12,7 @@ from typing import Any, ClassVar
 
 from etl.adapter import Adapter, FileContext, Sample
 from etl.adapters._copilot_rows import conversations
-from etl.adapters._session import Naming, dict_of, sessions, text_of
+from etl.adapters._session import Naming, dict_of, sessions, sure_share, text_of
 from etl.conversation import Conversation, Ignored, Outcome, Record, StoredEvent, Unusable
 
 _NOISE = {
@@ -41,10 +41,7 @@ class CopilotCli(Adapter):
 
     def score(self, sample: Sample) -> float:
         """The share of events; sure only where a session starts or somebody speaks."""
-        looks = [_looks(value) for value in sample.values]
-        if not looks or max(looks) < 0.9:
-            return 0.0
-        return max(looks) * sum(1 for look in looks if look > 0) / len(looks)
+        return sure_share([_looks(value) for value in sample.values])
 
     def parse(self, records: Iterable[Record], file: FileContext) -> Iterator[Outcome]:
         """A fragment for each event under its session."""

@@ -11,7 +11,7 @@ from typing import Any, ClassVar
 
 from etl.adapter import Adapter, FileContext, Sample
 from etl.adapters._blocks import identifier, plain, read, result
-from etl.adapters._session import Naming, dict_of, sessions, stored, text_of, whole, without
+from etl.adapters._session import Naming, dict_of, sessions, stored, sure_share, text_of, whole, without
 from etl.adapters._talk import Talk
 from etl.adapters._usage import tokens
 from etl.conversation import Conversation, Ignored, Message, Outcome, Record, StoredEvent, ToolCall, Unusable
@@ -38,10 +38,7 @@ class Droid(Adapter):
 
     def score(self, sample: Sample) -> float:
         """The share of lines; sure only where a header, a call or an end has what no other log has."""
-        looks = [_looks(value) for value in sample.values]
-        if not looks or max(looks) < 0.9:
-            return 0.0
-        return max(looks) * sum(1 for look in looks if look > 0) / len(looks)
+        return sure_share([_looks(value) for value in sample.values])
 
     def parse(self, records: Iterable[Record], file: FileContext) -> Iterator[Outcome]:
         """A fragment for each line under its session."""

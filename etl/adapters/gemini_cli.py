@@ -25,6 +25,7 @@ from etl.adapters._session import (
     noted,
     sessions,
     summed,
+    sure_share,
     text_of,
     whole,
     without,
@@ -68,10 +69,7 @@ class GeminiCli(Adapter):
 
     def score(self, sample: Sample) -> float:
         """The share of records of a chat; sure only where a header or an answer of the model is among them."""
-        looks = [_looks(value) for value in sample.values]
-        if not looks or max(looks) < 0.9:
-            return 0.0
-        return max(looks) * sum(1 for look in looks if look > 0) / len(looks)
+        return sure_share([_looks(value) for value in sample.values])
 
     def parse(self, records: Iterable[Record], file: FileContext) -> Iterator[Outcome]:
         """A fragment for each record under the session that the file is in."""

@@ -10,7 +10,7 @@ from typing import Any, ClassVar
 
 from etl.adapter import Adapter, FileContext, Sample
 from etl.adapters._blocks import identifier, plain, read
-from etl.adapters._session import dict_of, noted, text_of, whole, without
+from etl.adapters._session import dict_of, noted, sure_share, text_of, whole, without
 from etl.conversation import Conversation, Ignored, Message, Outcome, Record, Tokens, ToolCall, Unusable
 from etl.identity import digest
 
@@ -29,10 +29,7 @@ class GeminiStream(Adapter):
 
     def score(self, sample: Sample) -> float:
         """The share of events; sure only where a run begins or a tool is used."""
-        looks = [_looks(value) for value in sample.values]
-        if not looks or max(looks) < 0.9:
-            return 0.0
-        return max(looks) * sum(1 for look in looks if look > 0) / len(looks)
+        return sure_share([_looks(value) for value in sample.values])
 
     def parse(self, records: Iterable[Record], file: FileContext) -> Iterator[Outcome]:
         """A conversation for each run in the file."""

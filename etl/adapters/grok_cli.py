@@ -11,7 +11,7 @@ from typing import Any, ClassVar
 
 from etl.adapter import Adapter, FileContext, Sample
 from etl.adapters._blocks import Blocks, identifier, read
-from etl.adapters._session import canonical, dict_of, list_of, text_of, without
+from etl.adapters._session import canonical, dict_of, list_of, sure_share, text_of, without
 from etl.adapters._talk import Talk
 from etl.conversation import Conversation, Ignored, Message, Outcome, Record, ToolCall, Unusable
 from etl.identity import digest
@@ -31,10 +31,7 @@ class GrokCli(Adapter):
 
     def score(self, sample: Sample) -> float:
         """The share of lines; sure only where a line has what no other log has."""
-        looks = [_looks(value) for value in sample.values]
-        if not looks or max(looks) < 0.9:
-            return 0.0
-        return max(looks) * sum(1 for look in looks if look > 0) / len(looks)
+        return sure_share([_looks(value) for value in sample.values])
 
     def parse(self, records: Iterable[Record], file: FileContext) -> Iterator[Outcome]:
         """One conversation of all lines."""

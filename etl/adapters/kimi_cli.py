@@ -12,7 +12,7 @@ from typing import Any, ClassVar
 
 from etl.adapter import Adapter, FileContext, Sample
 from etl.adapters._kimi_rows import Wire
-from etl.adapters._session import Naming, dict_of, sessions, stored, text_of
+from etl.adapters._session import Naming, dict_of, sessions, stored, sure_share, text_of
 from etl.conversation import Conversation, Ignored, Outcome, Record, StoredEvent, Unusable
 
 _FAMILIES = (
@@ -45,10 +45,7 @@ class KimiCli(Adapter):
 
     def score(self, sample: Sample) -> float:
         """The share of events; sure only where the log begins or something enters the context."""
-        looks = [_looks(value) for value in sample.values]
-        if not looks or max(looks) < 0.9:
-            return 0.0
-        return max(looks) * sum(1 for look in looks if look > 0) / len(looks)
+        return sure_share([_looks(value) for value in sample.values])
 
     def parse(self, records: Iterable[Record], file: FileContext) -> Iterator[Outcome]:
         """A fragment for each event under its log; a further `metadata` line in a file begins another."""

@@ -13,7 +13,7 @@ from typing import Any, ClassVar
 from etl.adapter import Adapter, FileContext, Sample
 from etl.adapters._pi_rows import conversations
 from etl.adapters._pi_tree import parent_of
-from etl.adapters._session import Naming, dict_of, sessions, text_of
+from etl.adapters._session import Naming, dict_of, sessions, sure_share, text_of
 from etl.conversation import Conversation, Ignored, Outcome, Record, StoredEvent, Unusable
 
 _ROLES = frozenset({"user", "assistant", "toolResult", "bashExecution", "system", "custom", "branchSummary"})
@@ -37,10 +37,7 @@ class Pi(Adapter):
 
     def score(self, sample: Sample) -> float:
         """The share of entries; sure only where a header, a result or an answer with its provider is among them."""
-        looks = [_looks(value) for value in sample.values]
-        if not looks or max(looks) < 0.9:
-            return 0.0
-        return max(looks) * sum(1 for look in looks if look > 0) / len(looks)
+        return sure_share([_looks(value) for value in sample.values])
 
     def parse(self, records: Iterable[Record], file: FileContext) -> Iterator[Outcome]:
         """A fragment for each entry under its session."""

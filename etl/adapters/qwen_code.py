@@ -15,7 +15,7 @@ from typing import Any, ClassVar
 
 from etl.adapter import Adapter, FileContext, Sample
 from etl.adapters._qwen_rows import conversations
-from etl.adapters._session import Naming, dict_of, sessions, text_of
+from etl.adapters._session import Naming, dict_of, sessions, sure_share, text_of
 from etl.conversation import Conversation, Ignored, Outcome, Record, StoredEvent, Unusable
 
 _TYPES = frozenset({"user", "assistant", "tool_result", "system"})
@@ -45,10 +45,7 @@ class QwenCode(Adapter):
 
     def score(self, sample: Sample) -> float:
         """The share of records; sure only where a message has parts."""
-        looks = [_looks(value) for value in sample.values]
-        if not looks or max(looks) < 0.9:
-            return 0.0
-        return max(looks) * sum(1 for look in looks if look > 0) / len(looks)
+        return sure_share([_looks(value) for value in sample.values])
 
     def parse(self, records: Iterable[Record], file: FileContext) -> Iterator[Outcome]:
         """A fragment for each record under its session; state of the program keeps its place in the chain alone."""
