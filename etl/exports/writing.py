@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import abc
 import tempfile
 from collections import Counter
 from collections.abc import Callable
@@ -101,7 +102,7 @@ def _name(target: Target, shard: Shard) -> str:
     return f"{below}/{target.stem}.{suffix}"
 
 
-class _Writer:
+class _Writer(abc.ABC):
     """One file. Records wait until they fill a row group."""
 
     def __init__(self, path: Path, columns: tuple[str, ...]) -> None:
@@ -110,11 +111,13 @@ class _Writer:
         self.columns = columns
         self.rows = 0
 
+    @abc.abstractmethod
     def add(self, record: dict[str, Any]) -> None:
-        raise NotImplementedError
+        """Take one record."""
 
+    @abc.abstractmethod
     def finish(self) -> None:
-        raise NotImplementedError
+        """Write what waits, and end the file."""
 
     def close(self, folder: Path, split: str) -> File:
         """What was written."""
