@@ -50,6 +50,8 @@ _UNITS: dict[str, str] = {
     "n_turns": "turns",
     "output_tokens": "tokens",
     "prompt_len": "messages",
+    "read_bytes": "bytes",
+    "read_lines": "lines",
     "reasoning_tokens": "tokens",
     "records_in": "records",
     "records_used": "records",

@@ -24,6 +24,15 @@ class Place(NamedTuple):
         return self.uri if self.line is None else f"{self.uri}:{self.line} (byte {self.offset})"
 
 
+class Reached(NamedTuple):
+    """How far a file was read by whole lines, for the next reading: `schema.SourceFile.read_*` in their order."""
+
+    size: int | None = None
+    lines: int | None = None
+    sha256: str | None = None
+    counts: str | None = None
+
+
 @dataclass
 class FileResult:
     """One file of a run. `state` is that of `schema.SourceFile`, or `unchanged` where it was not read."""
@@ -48,6 +57,8 @@ class FileResult:
     """The conversations that its events belong to."""
     first_rejects: dict[str, tuple[Place, str]] = field(default_factory=dict)
     """Reason → where it first occurred, and its message."""
+    reached: Reached = Reached()
+    """Where reading goes on when the file has grown; empty where it is read anew."""
 
     def balance(self) -> int:
         """Records that nothing accounts for; anything but 0 is a fault of the adapter."""

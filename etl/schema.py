@@ -391,6 +391,16 @@ class SourceFile(Record):
     """The ingest that last read it."""
     ingested_at: dt.datetime
     """When that ingest began."""
+    read_bytes: Int64 | None = None
+    """Bytes, from the start, that hold whole lines: where reading goes on once the file has grown. Null where a grown
+    file is read anew.
+    """
+    read_lines: Int64 | None = None
+    """Lines in these bytes."""
+    read_sha256: str | None = None
+    """Digest of these bytes: they are not read again only while they are the same."""
+    read_counts: str | None = None
+    """JSON object: what these bytes gave, and under which settings."""
 
 
 class Event(Record):

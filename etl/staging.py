@@ -171,7 +171,7 @@ def sources_table(results: Iterable[FileResult], settings: Settings) -> pa.Table
             result.source, result.uri, max(result.size, 0), result.modified_ns // 1_000 or None, result.sha256,
             result.adapter, result.adapter_version, result.state, result.error, result.records_in, result.records_used,
             result.rows, result.rejects.total(), _counts(result.ignored),
-            settings.batch_id, settings.ingested_at,
+            settings.batch_id, settings.ingested_at, *result.reached,
         )
         for result in results
     ]  # fmt: skip

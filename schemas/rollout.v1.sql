@@ -154,7 +154,11 @@ CREATE TABLE sources (
     "rejects"         BIGINT NOT NULL,
     "ignored"         VARCHAR,
     "batch_id"        VARCHAR NOT NULL,
-    "ingested_at"     TIMESTAMP WITH TIME ZONE NOT NULL
+    "ingested_at"     TIMESTAMP WITH TIME ZONE NOT NULL,
+    "read_bytes"      BIGINT,
+    "read_lines"      BIGINT,
+    "read_sha256"     VARCHAR,
+    "read_counts"     VARCHAR
 );
 COMMENT ON TABLE sources IS 'One row per file read: what it was, what it gave, and how far it was read.';
 COMMENT ON COLUMN sources."source" IS 'Name of the log stream (partition key).';
@@ -173,6 +177,10 @@ COMMENT ON COLUMN sources."rejects" IS 'Records that could not be used; each is 
 COMMENT ON COLUMN sources."ignored" IS 'JSON object: named rule → records that it left out.';
 COMMENT ON COLUMN sources."batch_id" IS 'The ingest that last read it.';
 COMMENT ON COLUMN sources."ingested_at" IS 'When that ingest began.';
+COMMENT ON COLUMN sources."read_bytes" IS 'Bytes, from the start, that hold whole lines: where reading goes on once the file has grown. Null where a grown file is read anew.';
+COMMENT ON COLUMN sources."read_lines" IS 'Lines in these bytes.';
+COMMENT ON COLUMN sources."read_sha256" IS 'Digest of these bytes: they are not read again only while they are the same.';
+COMMENT ON COLUMN sources."read_counts" IS 'JSON object: what these bytes gave, and under which settings.';
 
 CREATE TABLE events (
     "source"           VARCHAR NOT NULL,

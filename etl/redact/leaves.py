@@ -49,7 +49,7 @@ UNMASKED: dict[str, frozenset[str]] = {
         ]
     ),
     "rejects": frozenset(["reject_id", "source", "reason", "adapter", "batch_id"]),
-    "sources": frozenset(["source", "sha256", "adapter", "state", "ignored", "batch_id"]),
+    "sources": frozenset(["source", "sha256", "adapter", "state", "ignored", "batch_id", "read_sha256", "read_counts"]),
     "events": frozenset(
         ["source", "day", "conversation_key", "record_key", "link_key", "adapter", "redactions", "batch_id"]
     ),
