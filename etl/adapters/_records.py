@@ -13,25 +13,29 @@ from etl.adapter import Adapter, FileContext, Sample
 from etl.conversation import Conversation, Outcome, Record, Unusable
 
 
-class RecordAdapter(Adapter):
-    """An adapter that tells and reads a file record by record."""
-
-    expects: ClassVar[str]
-    """What a record of the format is, in one line: the message of the reject where one is no object."""
+class ClaimAdapter(Adapter):
+    """An adapter that tells its files by what each record looks like."""
 
     @abc.abstractmethod
     def claim(self, value: dict[str, Any]) -> float:
         """How sure it is, 0 to 1, that one record is of its format."""
-
-    @abc.abstractmethod
-    def read(self, record: Record, value: dict[str, Any]) -> Iterable[Outcome]:
-        """What one record, whose value is `value`, holds."""
 
     def score(self, sample: Sample) -> float:
         """The mean claim over the records of the sample."""
         if not sample.values:
             return 0.0
         return sum(map(self.claim, sample.objects())) / len(sample.values)
+
+
+class RecordAdapter(ClaimAdapter):
+    """An adapter that reads a file record by record as well."""
+
+    expects: ClassVar[str]
+    """What a record of the format is, in one line: the message of the reject where one is no object."""
+
+    @abc.abstractmethod
+    def read(self, record: Record, value: dict[str, Any]) -> Iterable[Outcome]:
+        """What one record, whose value is `value`, holds."""
 
     def parse(self, records: Iterable[Record], file: FileContext) -> Iterator[Outcome]:
         """Record by record; what is no JSON object is rejected."""

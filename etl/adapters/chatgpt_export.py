@@ -12,18 +12,19 @@ from typing import Any
 
 import msgspec
 
-from etl.adapter import Adapter, FileContext, Sample
+from etl.adapter import FileContext
 from etl.adapters._blocks import identifier
 from etl.adapters._branches import Branch, Tree, branches, name_of
 from etl.adapters._chatgpt import Path, role_of
 from etl.adapters._claude_lines import is_global
+from etl.adapters._records import ClaimAdapter
 from etl.conversation import Conversation, Identity, Outcome, Record, Unusable
 from etl.identity import digest
 
 _IDS = ("conversation_id", "id")
 
 
-class ChatGPTExport(Adapter):
+class ChatGPTExport(ClaimAdapter):
     """The conversations of a ChatGPT data export."""
 
     name = "chatgpt_export"
@@ -31,11 +32,17 @@ class ChatGPTExport(Adapter):
     about = "ChatGPT export: conversations.json, each a tree `mapping`; branches and regenerated answers are rows"
     splits = True
 
-    def score(self, sample: Sample) -> float:
+    def claim(self, value: dict[str, Any]) -> float:
         """Sure of a `mapping` of nodes with message, parent and children."""
-        if not sample.values:
+        mapping = value.get("mapping")
+        if not isinstance(mapping, dict):
             return 0.0
-        return sum(map(_score, sample.objects())) / len(sample.values)
+        if not mapping:
+            return 0.9 if "current_node" in value or "title" in value else 0.0
+        nodes = [node for node in list(mapping.values())[:8] if isinstance(node, dict)]
+        return (
+            0.95 if nodes and all("message" in node and {"parent", "children"} & node.keys() for node in nodes) else 0.0
+        )
 
     def parse(self, records: Iterable[Record], file: FileContext) -> Iterator[Outcome]:
         """The rows of every conversation."""
@@ -45,16 +52,6 @@ class ChatGPTExport(Adapter):
                 yield Unusable(record, "no_mapping", "a conversation is an object with a `mapping` of nodes")
                 continue
             yield from _Reading(record, value).rows()
-
-
-def _score(value: dict[str, Any]) -> float:
-    mapping = value.get("mapping")
-    if not isinstance(mapping, dict):
-        return 0.0
-    if not mapping:
-        return 0.9 if "current_node" in value or "title" in value else 0.0
-    nodes = [node for node in list(mapping.values())[:8] if isinstance(node, dict)]
-    return 0.95 if nodes and all("message" in node and {"parent", "children"} & node.keys() for node in nodes) else 0.0
 
 
 class _Reading:

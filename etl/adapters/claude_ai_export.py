@@ -12,10 +12,11 @@ from typing import Any
 
 import msgspec
 
-from etl.adapter import Adapter, FileContext, Sample
+from etl.adapter import FileContext
 from etl.adapters._blocks import identifier, plain, read
 from etl.adapters._branches import Branch, Tree, branches, name_of
 from etl.adapters._claude_lines import is_global
+from etl.adapters._records import ClaimAdapter
 from etl.conversation import Conversation, Identity, Message, Outcome, Record, Unusable
 from etl.identity import digest
 
@@ -27,7 +28,7 @@ _ATTACHED = {"attachments": "attachment", "files": "file", "files_v2": "file"}
 _MODELLED = frozenset({"uuid", "chat_messages", "created_at", "model"})
 
 
-class ClaudeAiExport(Adapter):
+class ClaudeAiExport(ClaimAdapter):
     """The conversations of a Claude.ai data export."""
 
     name = "claude_ai_export"
@@ -35,11 +36,14 @@ class ClaudeAiExport(Adapter):
     about = "Claude.ai export: conversations.json, {uuid, chat_messages: [{sender, content, …}]}; branches are rows"
     splits = True
 
-    def score(self, sample: Sample) -> float:
+    def claim(self, value: dict[str, Any]) -> float:
         """Sure of `chat_messages` with senders."""
-        if not sample.values:
+        listed = value.get("chat_messages")
+        if not isinstance(listed, list):
             return 0.0
-        return sum(map(_score, sample.objects())) / len(sample.values)
+        if not listed:
+            return 0.9 if "uuid" in value else 0.0
+        return 0.95 if all(isinstance(item, dict) and "sender" in item for item in listed[:8]) else 0.0
 
     def parse(self, records: Iterable[Record], file: FileContext) -> Iterator[Outcome]:
         """The rows of every conversation."""
@@ -50,15 +54,6 @@ class ClaudeAiExport(Adapter):
                 yield Unusable(record, "no_messages", "a conversation is an object with a list `chat_messages`")
                 continue
             yield from _Reading(record, value, listed).rows()
-
-
-def _score(value: dict[str, Any]) -> float:
-    listed = value.get("chat_messages")
-    if not isinstance(listed, list):
-        return 0.0
-    if not listed:
-        return 0.9 if "uuid" in value else 0.0
-    return 0.95 if all(isinstance(item, dict) and "sender" in item for item in listed[:8]) else 0.0
 
 
 class _Reading:

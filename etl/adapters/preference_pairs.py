@@ -14,9 +14,9 @@ from typing import Any, NamedTuple
 
 import msgspec
 
-from etl.adapter import Adapter, FileContext, Sample
+from etl.adapter import FileContext
 from etl.adapters._preference import Side, Unreadable, alike, side
-from etl.adapters._records import part
+from etl.adapters._records import ClaimAdapter, part
 from etl.adapters._training import row
 from etl.conversation import Conversation, Outcome, Record, Unusable, Verdict
 from etl.identity import digest
@@ -40,7 +40,7 @@ _TURNS = ("messages", "conversations", "conversation")
 _SCORES = ("score", "rating", "reward")
 
 
-class PreferencePairs(Adapter):
+class PreferencePairs(ClaimAdapter):
     """Chosen and rejected answers, labelled answers, battles."""
 
     name = "preference_pairs"
@@ -48,11 +48,11 @@ class PreferencePairs(Adapter):
     about = "preference sets: chosen and rejected (DPO, hh-rlhf), labelled answers (KTO), battles; each side a row"
     splits = True
 
-    def score(self, sample: Sample) -> float:
+    def claim(self, value: dict[str, Any]) -> float:
         """Sure of two sides; fairly sure of an answer with a label."""
-        if not sample.values:
-            return 0.0
-        return sum(map(_score, sample.objects())) / len(sample.values)
+        if any(value.get(one) and value.get(other) for form in _FORMS for one, other in [form.answers]):
+            return 0.95
+        return 0.9 if _labelled(value) else 0.0
 
     def parse(self, records: Iterable[Record], file: FileContext) -> Iterator[Outcome]:
         """The sides of every record."""
@@ -68,12 +68,6 @@ class PreferencePairs(Adapter):
                 yield Unusable(record, "bad_message", str(reason))
                 continue
             yield from made
-
-
-def _score(value: dict[str, Any]) -> float:
-    if any(value.get(one) and value.get(other) for form in _FORMS for one, other in [form.answers]):
-        return 0.95
-    return 0.9 if _labelled(value) else 0.0
 
 
 def _labelled(value: dict[str, Any]) -> str | None:

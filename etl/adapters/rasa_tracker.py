@@ -12,10 +12,11 @@ from typing import Any, ClassVar
 
 import msgspec
 
-from etl.adapter import Adapter, FileContext, Sample
+from etl.adapter import FileContext
 from etl.adapters._blocks import identifier
 from etl.adapters._claude_lines import is_global
 from etl.adapters._rasa import Line, Session, messages, sessions
+from etl.adapters._records import ClaimAdapter
 from etl.conversation import Conversation, Fragment, Identity, Ignored, Outcome, Record, StoredEvent, Unusable
 
 _STATE = "tracker"
@@ -30,7 +31,7 @@ _KINDS = frozenset(
 )  # fmt: skip
 
 
-class RasaTracker(Adapter):
+class RasaTracker(ClaimAdapter):
     """Conversations as Rasa tracks them."""
 
     name = "rasa_tracker"
@@ -40,11 +41,12 @@ class RasaTracker(Adapter):
     splits = True
     ignores: ClassVar[dict[str, str]] = {"no_words": "events of a session in which nobody said or did anything"}
 
-    def score(self, sample: Sample) -> float:
+    def claim(self, value: dict[str, Any]) -> float:
         """Sure of events of known types with a sender, and of trackers of them."""
-        if not sample.values:
-            return 0.0
-        return sum(map(_score, sample.objects())) / len(sample.values)
+        events = value.get("events")
+        if isinstance(events, list) and "sender_id" in value:
+            return 0.95 if events and all(map(_is_event, events[:8])) else 0.0
+        return 0.9 if _is_event(value) and "timestamp" in value and "sender_id" in value else 0.0
 
     def parse(self, records: Iterable[Record], file: FileContext) -> Iterator[Outcome]:
         """A fragment for every event, and one for the rest of a tracker."""
@@ -62,13 +64,6 @@ class RasaTracker(Adapter):
     def assemble(self, family: Sequence[StoredEvent]) -> Iterator[Conversation | Unusable | Ignored]:
         """The sessions of one sender, and what was undone in them."""
         yield from _Sender(family).rows()
-
-
-def _score(value: dict[str, Any]) -> float:
-    events = value.get("events")
-    if isinstance(events, list) and "sender_id" in value:
-        return 0.95 if events and all(map(_is_event, events[:8])) else 0.0
-    return 0.9 if _is_event(value) and "timestamp" in value and "sender_id" in value else 0.0
 
 
 def _is_event(value: Any) -> bool:
