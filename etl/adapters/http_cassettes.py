@@ -5,13 +5,9 @@ A cassette is a list of interactions; each is read by itself, so a cassette that
 
 from __future__ import annotations
 
-import base64
-import datetime as dt
 import re
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Any, ClassVar
-
-import yaml
 
 from etl.adapter import Adapter, FileContext, Sample
 from etl.adapters._api_bodies import read_body
@@ -20,10 +16,10 @@ from etl.adapters._api_chain import Memory
 from etl.adapters._api_choice import NO_CONVERSATION, kind_of
 from etl.adapters._api_pairs import http_exchange
 from etl.adapters._api_rows import conversations
+from etl.adapters._yaml import YamlError, decode_yaml
 from etl.conversation import Conversation, Ignored, Outcome, Record, StoredEvent, Unusable
 from etl.framing import Broken, Framed, Limits, frame
 
-_LOADER = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
 _HEAD = re.compile(rb"\A(?:\xef\xbb\xbf|---[^\n]*\n|#[^\n]*\n|version:[^\n]*\n|\s)*interactions:[ \t]*\r?\n")
 _FIRST = re.compile(rb"\s*?^( *)- ", re.MULTILINE)
 _AFTER = re.compile(rb"^[A-Za-z]", re.MULTILINE)
@@ -33,7 +29,7 @@ class HttpCassettes(Adapter):
     """Recorded HTTP exchanges with model APIs."""
 
     name = "http_cassettes"
-    version = 2
+    version = 3
     about = "VCR cassettes: recorded HTTP exchanges with model APIs, in YAML"
     spans_files = True
     splits = True
@@ -108,39 +104,18 @@ def _interactions(data: bytes, start: int, limits: Limits) -> Iterator[Framed]:
                 length=len(raw),
             )
             continue
-        value = _load(raw)
+        try:
+            value, fault = decode_yaml(raw, limits), ""
+        except YamlError as error:
+            value, fault = None, f" ({error})"
         if (
             type(value) is list
             and len(value) == 1
             and type(value[0]) is dict
             and not (last and ("response" not in value[0] or not raw.endswith(b"\n")))
         ):
-            yield Record(_plain(value[0]), raw.rstrip(), line, place)
+            yield Record(value[0], raw.rstrip(), line, place)
         elif last:
             yield Broken("torn_tail", "the file ends in the middle of an interaction", raw, line, place, tail=True)
         else:
-            yield Broken("not_yaml", "the interaction is no YAML; record it again", raw, line, place)
-
-
-def _load(raw: bytes) -> Any:
-    """The YAML value; None where it is none."""
-    try:
-        return yaml.load(raw, Loader=_LOADER)
-    except (yaml.YAMLError, ValueError, RecursionError):
-        return None
-
-
-def _plain(value: Any) -> Any:
-    """YAML's values as JSON has them: bytes as text, or as base64 where they are none; times as text."""
-    if isinstance(value, dict):
-        return {str(key): _plain(item) for key, item in value.items()}
-    if isinstance(value, (list, tuple, set)):
-        return [_plain(item) for item in value]
-    if isinstance(value, bytes):
-        try:
-            return value.decode()
-        except UnicodeDecodeError:
-            return base64.b64encode(value).decode()
-    if isinstance(value, (dt.datetime, dt.date)):
-        return value.isoformat()
-    return value
+            yield Broken("not_yaml", f"no interaction in YAML{fault}; record it again", raw, line, place)
