@@ -53,7 +53,10 @@ class View:
         flat = _flat(raw) if "\\" in raw else raw
         self.data = flat.encode("ascii", "replace").translate(_PLAIN)
         self.text = self.data.decode("ascii")
-        self._lower = self.text.lower()
+
+    @functools.cached_property
+    def _lower(self) -> str:
+        return self.text.lower()
 
     @functools.cached_property
     def _map(self) -> tuple[list[int], list[int]]:

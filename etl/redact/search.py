@@ -37,6 +37,8 @@ class Window(NamedTuple):
     text: str
     start: int
     piece: str
+    sought: frozenset[str] | None = None
+    """The families of personal data that may be in it; None where anything may."""
 
 
 def masked_texts(texts: pa.ChunkedArray, personal: Personal | None = None) -> dict[str, Masked]:
@@ -74,7 +76,9 @@ def _spans(window: Window, personal: Personal | None = None) -> Iterator[Span]:
     view = View(window.piece)
     labels = [match.span() for match in LABEL.finditer(window.piece)]
     size = len(window.piece)
-    offers = [*kept.spans(view), *rules.spans(view), *(personal.spans(view) if personal else ())]
+    offers = [*personal.spans(view, window.sought)] if personal else []
+    if window.sought is None:
+        offers += (*kept.spans(view), *rules.spans(view))
     for span in offers:
         start, end = span.start, span.end
         if any(start >= first and end <= last for first, last in labels) or start >= end:
@@ -124,9 +128,9 @@ def _windows(texts: pa.ChunkedArray, personal: Personal | None) -> Iterator[Wind
     escaped = pc.match_substring(distinct, "\\")
     for group in (distinct.filter(pc.invert(escaped)), distinct.filter(escaped)):
         for part in _slices(group):
-            for index in _suspects(part, personal):
+            for index, sought in _suspects(part, personal).items():
                 piece = part[index].as_py()
-                yield Window(piece, 0, piece)
+                yield Window(piece, 0, piece, sought)
 
 
 def _bytes_of(texts: pa.Array, place: int) -> memoryview:
@@ -145,9 +149,9 @@ def _windows_of_long(data: memoryview, personal: Personal | None, *, in_ascii: b
             pieces = [str(data[start : start + WINDOW], "ascii") for start in group]
         else:
             pieces = [whole[start : start + WINDOW] for start in group]
-        for index in _suspects(pa.array(pieces, pa.string()), personal):
+        for index, sought in _suspects(pa.array(pieces, pa.string()), personal).items():
             whole = whole or str(data, "ascii")
-            yield Window(whole, group[index], pieces[index])
+            yield Window(whole, group[index], pieces[index], sought)
 
 
 def _slices(texts: pa.Array) -> Iterator[pa.Array]:
@@ -161,11 +165,11 @@ def _slices(texts: pa.Array) -> Iterator[pa.Array]:
         start = stop
 
 
-def _suspects(texts: pa.Array, personal: Personal | None) -> list[int]:
-    """Which texts may hold something: a superset of those in which `_spans` finds it."""
+def _suspects(texts: pa.Array, personal: Personal | None) -> dict[int, frozenset[str] | None]:
+    """Which texts may hold something: a superset of those in which `_spans` finds it. With what they may hold."""
     shown = padded(texts)
     marked = pc.indices_nonzero(pc.match_substring_regex(shown, f"{rules.SUSPECT}|{UNCLEAR}")).to_pylist()
-    found = {*marked, *kept.suspects(shown)}
+    found: dict[int, frozenset[str] | None] = dict.fromkeys((*marked, *kept.suspects(shown)))
     if personal is not None:
-        found |= set(pc.indices_nonzero(pc.match_substring_regex(shown, personal.suspect)).to_pylist())
-    return sorted(found)
+        found = {**personal.suspects(shown), **found}
+    return dict(sorted(found.items()))

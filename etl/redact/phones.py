@@ -1,0 +1,66 @@
+"""Phone numbers: by their country code, by the form they have in North America, or by a word that says so.
+
+Whether digits can be a number of a country is told by phonenumbers, Google's data on every numbering plan.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+
+from etl.redact.families import Found
+
+_GAP = r"[ ().\-/?]{0,3}"
+"""What stands between the digits of one number; a `?` is a character outside ASCII, such as a space that holds."""
+_PLUS = re.compile(rf"(?<![\w+.])(?P<value>(?:\+ ?|00|011[ -]?)[1-9](?:{_GAP}\d){{6,14}})(?![\w-])(?!\.\d)")
+_NORTH_AMERICA = re.compile(
+    r"(?<![\w.+-])(?P<value>(?:1[-. ?])?(?:\([2-9]\d\d\)[ ?-]?|[2-9]\d\d[-. ?/])[2-9]\d\d[-. ?]\d{4}"
+    r"(?: ?(?:x|ext\.?) ?\d{1,6})?)(?![\w-])(?!\.\d)"
+)
+_WORDS = (
+    r"phone|\btel\b|\btel[.:]|telef|telephone|t[?]l[?]phone|t[?]phone|mobil|m[?]vil|m[?]bil|\bcell|\bcelular"
+    r"|\b(?:call|text|ring|reach) (?:me|us|him|her|them)\b"
+    r"|\bfax\b|whats?app|\bsms\b|handy|hotline|rufnummer|\bcontact.?(?:no|number)|msisdn"
+)
+_CALLED = re.compile(rf"(?i)(?:{_WORDS})[^\d+\n]{{0,24}}?(?P<value>\(?0?\d(?:{_GAP}\d){{6,13}})(?![\w-])(?!\.\d)")
+_REGIONS = ("US", "GB", "DE", "FR", "ES", "IT", "NL", "IN", "BR", "MX", "AU", "JP", "PL", "SE", "CH", "AT", "BE")
+"""Where a number without a country code may be of, when a word says that it is one."""
+
+_SIFT_GAP = r"(?:[ ().\-/]|[^\x00-\x7f]){0,4}"
+SUSPECT = "|".join(
+    (
+        rf"(?:\+ ?|(?:^|[^\w+.])(?:00|011[ -]?))[1-9](?:{_SIFT_GAP}\d){{6}}",
+        r"(?:^|[^\w.+-])(?:\([2-9]\d\d\)|[2-9]\d\d)(?:[-. /]|[^\x00-\x7f])?[2-9]\d\d(?:[-. ]|[^\x00-\x7f])\d{4}",
+        rf"(?i:{_WORDS.replace('[?]', '.')})[^\d\n]*\d(?:{_SIFT_GAP}\d){{6}}",
+    )
+)
+"""What a string must match (in RE2, on its padded form) before `found` can find something."""
+
+
+def found(text: str) -> Iterator[Found]:
+    """The phone numbers in a view: kind, place, and E.164."""
+    for match in _PLUS.finditer(text):
+        number = _parsed("+" + re.sub(r"\A(?:00|011)|\D", "", match["value"].replace(" ", "")), None)
+        if number:
+            yield "phone", *match.span("value"), number
+    for match in _NORTH_AMERICA.finditer(text):
+        digits = re.sub(r"\D", "", re.split("[xe]", match["value"])[0])
+        yield "phone", *match.span("value"), "+1" + digits[-10:]
+    for match in _CALLED.finditer(text):
+        for region in _REGIONS:
+            number = _parsed(match["value"].replace("?", " "), region, valid=True)
+            if number:
+                yield "phone", *match.span("value"), number
+                break
+
+
+def _parsed(value: str, region: str | None, *, valid: bool = False) -> str | None:
+    """The number in E.164 form, where it can be one."""
+    import phonenumbers
+
+    try:
+        number = phonenumbers.parse(value, region)
+    except phonenumbers.NumberParseException:
+        return None
+    fits = phonenumbers.is_valid_number(number) if valid else phonenumbers.is_possible_number(number)
+    return str(phonenumbers.format_number(number, phonenumbers.PhoneNumberFormat.E164)) if fits else None
