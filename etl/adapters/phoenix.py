@@ -16,8 +16,9 @@ from etl.adapters._otlp_parts import note
 from etl.adapters._otlp_span import conversation_id, kind_of
 from etl.adapters._otlp_stored import assembled
 from etl.adapters._otlp_values import fingerprint
-from etl.adapters._phoenix_database import MAGIC, is_phoenix, rows
+from etl.adapters._phoenix_database import is_phoenix, rows
 from etl.adapters._phoenix_records import HOLDERS, claim, is_annotation, judgments, spans
+from etl.adapters._sqlite import MAGIC
 from etl.conversation import Conversation, Fragment, Ignored, Outcome, Record, StoredEvent, Unusable
 from etl.framing import Framed, Limits, frame
 
