@@ -114,7 +114,7 @@ def main(name: str, seconds: float, folder: Path) -> None:
             return
         arguments = [
             sys.argv[0], f"-max_total_time={max(1, int(seconds))}", f"-max_len={LONGEST}", f"-timeout={HANG_SECONDS}",
-            f"-rss_limit_mb={MEMORY_MB}", f"-artifact_prefix={session.crashes}/", "-len_control=0", "-reload=0",
+            f"-rss_limit_mb={MEMORY_MB}", f"-artifact_prefix={session.crashes}/", "-len_control=0", "-report_slow_units=100000", "-reload=0",
             "-print_final_stats=1", "-verbosity=0", str(corpus), str(first),
         ]  # fmt: skip
         atheris.Setup(arguments, session.one, custom_mutator=session.mutate)
