@@ -29,6 +29,8 @@ from etl.scanning import (
 )
 
 BOM = b"\xef\xbb\xbf"
+PADDED, GLUED = "nul_padding", "glued_record"
+"""Notes of a record that was found again in a line that is not exactly one."""
 _LAYOUT_BYTES = 1 << 16
 """How much of a file its layout is told from (more where its first line is longer), however it arrives."""
 
@@ -38,16 +40,40 @@ def frame(blocks: Iterator[bytes], limits: Limits = LIMITS) -> Iterator[Framed]:
 
     Where `blocks` end with a SourceError, all before it is given, the record that it cut as torn; then it is raised.
     """
-    source = ByteInput(blocks)
-    source.more(_LAYOUT_BYTES)
-    if source.data.startswith(BOM):
-        source.at = len(BOM)
+    source = _opened(blocks)
     if _is_lines(source, limits):
         yield from _lines(source, limits)
     else:
         yield from _values(source, limits)
     if source.failure is not None:
         raise source.failure
+
+
+def frame_lines(blocks: Iterator[bytes], limits: Limits, line: int, offset: int) -> Iterator[Framed]:
+    """As `frame`, of a part of a file of lines: `line` and `offset` are those of its first byte, where a line begins."""
+    source = _opened(blocks, line, offset)
+    yield from _lines(source, limits)
+    if source.failure is not None:
+        raise source.failure
+
+
+def is_lines(blocks: Iterator[bytes], limits: Limits = LIMITS) -> bool:
+    """Whether `frame` takes each line of a file that begins so for a record of its own."""
+    return _is_lines(_opened(blocks), limits)
+
+
+def _opened(blocks: Iterator[bytes], line: int = 1, offset: int = 0) -> ByteInput:
+    source = ByteInput(blocks)
+    source.line, source.base = line, offset
+    source.more(_LAYOUT_BYTES)
+    if offset == 0 and source.data.startswith(BOM):
+        source.at = len(BOM)
+    return source
+
+
+def line_text(raw: bytes) -> bytes:
+    """The record's own bytes in a line that is one record."""
+    return raw.strip(SPACE) if raw[-1:] in (b"\r", b" ") else raw
 
 
 def _is_lines(source: ByteInput, limits: Limits) -> bool:
@@ -127,7 +153,7 @@ def _line(raw: bytes, line: int, offset: int, last: bool, decoder: RecordDecoder
     except JsonError:
         yield from _recovered(raw, line, offset, last, limits)
         return
-    yield Record(decoded.value, raw.strip(SPACE) if raw[-1:] in (b"\r", b" ") else raw, line, offset, *decoded[1:])
+    yield Record(decoded.value, line_text(raw), line, offset, *decoded[1:])
 
 
 def _recovered(raw: bytes, line: int, offset: int, last: bool, limits: Limits) -> Iterator[Framed]:
@@ -135,7 +161,7 @@ def _recovered(raw: bytes, line: int, offset: int, last: bool, limits: Limits) -
     was so found again says it in its notes.
     """
     text = whole = raw.strip(SPACE)
-    padded = ("nul_padding",) if raw[:1] == b"\x00" or raw[-1:] == b"\x00" else ()
+    padded = (PADDED,) if raw[:1] == b"\x00" or raw[-1:] == b"\x00" else ()
     source = ByteInput(iter(()))
     source.data, source.base = text, offset + raw.find(text)
     while source.at < len(source.data):
@@ -148,12 +174,13 @@ def _recovered(raw: bytes, line: int, offset: int, last: bool, limits: Limits) -
             except JsonError:
                 decoded = None
             if decoded is not None and (isinstance(decoded.value, (dict, list)) or piece == text):
-                odd = padded if piece == whole else ("glued_record", *padded)
+                odd = padded if piece == whole else (GLUED, *padded)
                 yield Record(decoded.value, piece, line, place, (*decoded.notes, *odd), decoded.mended)
                 source.at = end
                 pass_space(source, b"")
                 continue
         text = source.data[source.at :]
+        failure = JsonError("a value beside a record, no record itself", 0, True)
         try:
             decode(text, limits.nesting)
         except JsonError as error:
@@ -275,4 +302,4 @@ def _value(source: ByteInput, limits: Limits, in_array: bool) -> Iterator[Framed
     yield resumed(source, JsonError("no value begins or ends here", 0, False), limits)
 
 
-__all__ = ["BOM", "LIMITS", "Broken", "Framed", "Limits", "frame"]
+__all__ = ["BOM", "LIMITS", "Broken", "Framed", "Limits", "frame", "frame_lines", "is_lines", "line_text"]

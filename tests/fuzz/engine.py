@@ -24,16 +24,14 @@ except ImportError:
 
 if atheris is not None:
     with atheris.instrument_imports(include=["etl"], enable_loader_override=False):
-        from tests.fuzz.targets import Target, mutated, private_folder, run, seeds, targets
+        from tests.fuzz.targets import LONGEST, Target, mutated, private_folder, run, seeds, targets
 
         targets()  # loads every adapter
 else:
-    from tests.fuzz.targets import Target, mutated, private_folder, run, seeds, targets
+    from tests.fuzz.targets import LONGEST, Target, mutated, private_folder, run, seeds, targets
 
 from tests.fuzz.path import Wrong, peak_mb
 
-LONGEST = 200_000
-"""Bytes of an input."""
 HANG_SECONDS = 180
 """Of the clock, after which an input is a hang whatever the machine does besides."""
 MEMORY_MB = 1500
@@ -114,8 +112,8 @@ def main(name: str, seconds: float, folder: Path) -> None:
             return
         arguments = [
             sys.argv[0], f"-max_total_time={max(1, int(seconds))}", f"-max_len={LONGEST}", f"-timeout={HANG_SECONDS}",
-            f"-rss_limit_mb={MEMORY_MB}", f"-artifact_prefix={session.crashes}/", "-len_control=0", "-report_slow_units=100000", "-reload=0",
-            "-print_final_stats=1", "-verbosity=0", str(corpus), str(first),
+            f"-rss_limit_mb={MEMORY_MB}", f"-artifact_prefix={session.crashes}/", "-len_control=0", "-reload=0",
+            "-report_slow_units=100000", "-print_final_stats=1", "-verbosity=0", str(corpus), str(first),
         ]  # fmt: skip
         atheris.Setup(arguments, session.one, custom_mutator=session.mutate)
         with contextlib.suppress(SystemExit):

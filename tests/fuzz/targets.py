@@ -38,7 +38,8 @@ from tests.fuzz.containers import (
 from tests.fuzz.mutating import Mutation, mutated_bytes, mutated_json
 from tests.lakes import REPO
 
-LONGEST_SEED = 100_000
+LONGEST_SEED, LONGEST = 100_000, 200_000
+"""Bytes of a first input, and of any."""
 WHOLE_RUNS = 16
 """One in so many inputs of a container's reader also goes through the whole of `etl.ingest`."""
 SQLITE = b"SQLite format 3\x00"
