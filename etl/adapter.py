@@ -83,6 +83,10 @@ class Adapter(abc.ABC):
         Never raises on input and never drops a record: the run checks the sum.
         """
 
+    def is_whole(self, family: Sequence[StoredEvent]) -> bool:
+        """Whether nothing shows that more of a family is to come. A guess that spares work; no row depends on it."""
+        return True
+
     def assemble(self, family: Sequence[StoredEvent]) -> Iterator[Conversation | Unusable | Ignored]:
         """Conversations from all stored events of one family (one key, or several that share a record). Pure in the
         set.

@@ -1,17 +1,22 @@
-"""Conversations that span files, put together from stored events into rows."""
+"""Conversations that span files, put together into rows: those made ahead, where nothing more is known of them, and
+the others from stored events.
+"""
 
 from __future__ import annotations
 
-import json
 from collections import Counter
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping, Sequence
 
-from etl.adapter import adapter_named
-from etl.conversation import Conversation, Ignored, StoredEvent
-from etl.decode import encode
-from etl.events import EventStore, Touched
-from etl.lake import Lake, StagedFile
-from etl.normalise import FileMemory, Refused, Stream, normalise
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from etl.conversation import StoredEvent
+from etl.event_store import EventStore
+from etl.events import Touched
+from etl.families import Families, FamilyRows
+from etl.lake import Lake, StagedFile, open_parquet
+from etl.lake.staging import restaged
+from etl.lake.tombstones import forgets
 from etl.report import FileResult, Place
 from etl.staging import Rejects, RowBuffer, Settings, Staging
 
@@ -26,98 +31,114 @@ class Assembled:
         self.rows_by_file: Counter[tuple[str, str]] = Counter()
 
 
+Streams = Mapping[tuple[str, str], Touched]
+"""(source, adapter) → what new records touch."""
+
+
 def assemble(
     lake: Lake,
     settings: Settings,
-    touched: Mapping[tuple[str, str], Touched],
+    touched: Streams,
     results: Iterable[FileResult],
     attempt: int,
+    ahead: Sequence[StagedFile] = (),
+    alone: Collection[str] = (),
 ) -> Assembled:
-    """Rows of every conversation that new events touch; `touched` is (source, adapter) → what.
+    """Rows of every conversation that new events touch.
 
-    Records that no row can be made of become rejects of the file that they lie in.
+    `ahead` are the staged files with the rows that were made ahead; `alone` are the sources whose stored events are all
+    of this batch. Records that no row can be made of become rejects of the file that they lie in.
     """
     made = Assembled()
     staging = Staging(settings, f"assembly{attempt}")
-    rows = RowBuffer(settings, staging)
-    rejects = Rejects(settings, staging)
-    by_place = {(result.source, result.uri): result for result in results}
+    assembly = _Assembly(RowBuffer(settings, staging), Rejects(settings, staging), results, made)
+    outdated: dict[tuple[str, str], set[str]] = {}
     for (source, name), what in sorted(touched.items(), key=lambda item: item[0]):
-        family_rows = _Family(source, name, rows, rejects, by_place, made)
-        for family in EventStore(lake).families(source, name, what):
-            family_rows.assemble(family)
-    rows.flush()
-    rejects.flush()
-    made.staged = staging.close()
+        store = EventStore(lake)
+        whole = what.whole()
+        if whole and forgets(settings.lake):
+            whole = set()  # what was forgotten is left out of the stored events, and of these alone
+        elif whole and source not in alone:
+            whole -= what.ahead.outdated(store.known_elsewhere(source, name, what, settings.batch_id))
+        families = Families(source, name)
+        there: set[str] = set()
+        for family in store.families(source, name, what.without(whole)):
+            there.update(event.key for event in family)
+            assembly.take(source, name, families.rows(family))
+        whole -= what.ahead.outdated(there)
+        for key in whole & what.ahead.ignored.keys():
+            for (uri, rule), count in what.ahead.ignored[key].items():
+                assembly.ignore(source, uri, rule, count)
+        made.conversations.setdefault(source, set()).update(there, whole)
+        outdated[source, name] = what.ahead.kin.keys() - whole
+    assembly.close()
+    made.staged = staging.close() + _kept(settings, ahead, outdated, made)
     return made
 
 
-class _Family:
-    """Families of one source and adapter, on their way to rows."""
+class _Assembly:
+    """What families became, on its way to staging and into the counts of the run."""
 
-    def __init__(
-        self, source: str, name: str, rows: RowBuffer, rejects: Rejects, results: Mapping[tuple[str, str], FileResult],
-        made: Assembled,
-    ) -> None:  # fmt: skip
-        self._source = source
-        self._adapter = adapter_named(name)
+    def __init__(self, rows: RowBuffer, rejects: Rejects, results: Iterable[FileResult], made: Assembled) -> None:
         self._rows = rows
         self._rejects = rejects
-        self._results = results
+        self._results = {(result.source, result.uri): result for result in results}
         self._made = made
 
-    def assemble(self, family: list[StoredEvent]) -> None:
-        keys = {event.key for event in family}
-        self._made.conversations.setdefault(self._source, set()).update(keys)
-        places = {id(event.record): event for event in family}
-        memory = FileMemory()
-        for outcome in self._adapter.assemble(family):
-            if isinstance(outcome, Ignored):
-                self._ignore(outcome, places)
-            elif isinstance(outcome, Conversation):
-                self._conversation(outcome, keys, places, memory)
-            else:
-                self._reject(places[id(outcome.record)], outcome.reason, outcome.message)
+    def take(self, source: str, name: str, family: FamilyRows) -> None:
+        for row, size in family.rows:
+            self._made.rows[name] += 1
+            self._made.rows_by_file[source, row.source_uri] += 1
+            self._rows.add(row, size)
+        for event, ignored in family.ignored:
+            if event is not None:
+                self.ignore(source, event.source_uri, ignored.rule, ignored.n)
+        for event, reason, message in family.refused:
+            self._reject(source, event, reason, message)
 
-    def _conversation(
-        self, conversation: Conversation, keys: set[str], places: Mapping[int, StoredEvent], memory: FileMemory
-    ) -> None:
-        events = [places[id(record)] for record in conversation.records if id(record) in places]
-        first = events[0] if events else next(iter(places.values()))
-        if conversation.conversation_id not in keys:
-            conversation.conversation_id = conversation.native_id if conversation.native_id in keys else first.key
-        stream = Stream(self._source, self._adapter.name, self._adapter.version, first.source_uri)
-        try:
-            row = normalise(conversation, stream, memory)
-        except Refused as refused:
-            for event in events:
-                self._reject(event, refused.reason, str(refused))
-            return
-        row.redactions = _summed(events)
-        self._made.rows[self._adapter.name] += 1
-        self._made.rows_by_file[self._source, first.source_uri] += 1
-        self._rows.add(row, sum(len(record.raw) for record in conversation.records))
+    def ignore(self, source: str, uri: str, rule: str, count: int) -> None:
+        """Count records that no row tells of where they were read, if that was in this run."""
+        result = self._results.get((source, uri))
+        count = 0 if result is None else min(count, result.records_used)
+        if result is not None and count:
+            result.records_used -= count
+            result.ignored[rule] += count
 
-    def _ignore(self, outcome: Ignored, places: Mapping[int, StoredEvent]) -> None:
-        """Count a record that no row tells of where it was read, if that was in this run."""
-        event = places.get(id(outcome.record))
-        result = None if event is None else self._results.get((self._source, event.source_uri))
-        if result is not None and result.records_used >= outcome.n:
-            result.records_used -= outcome.n
-            result.ignored[outcome.rule] += outcome.n
-
-    def _reject(self, event: StoredEvent, reason: str, message: str) -> None:
-        result = self._results.get((self._source, event.source_uri))
+    def _reject(self, source: str, event: StoredEvent, reason: str, message: str) -> None:
+        result = self._results.get((source, event.source_uri))
         if result is not None:
             result.records_used -= 1
             place = Place(event.source_uri, event.record.line, event.record.offset)
             self._rejects.add(result, reason, message, event.record.raw, place)
 
+    def close(self) -> None:
+        self._rows.flush()
+        self._rejects.flush()
 
-def _summed(events: Iterable[StoredEvent]) -> str | None:
-    """The redactions of all events of a row."""
-    total: Counter[str] = Counter()
-    for event in events:
-        if event.redactions:
-            total.update(json.loads(event.redactions))
-    return encode(dict(sorted(total.items()))) if total else None
+
+def _kept(
+    settings: Settings, ahead: Iterable[StagedFile], outdated: Mapping[tuple[str, str], set[str]], made: Assembled
+) -> list[StagedFile]:
+    """The files with rows made ahead, without those of outdated conversations; what stays is counted."""
+    gone = {stream: pa.array(sorted(keys), pa.string()) for stream, keys in outdated.items()}
+    kept: list[StagedFile] = []
+    for file in ahead:
+        source = file.partition["source"]
+        with open_parquet(file.path) as opened:
+            rows = opened.read(["adapter", "conversation_id", "source_uri"], use_threads=False)
+        without = pa.array([False] * len(rows))
+        for (of, adapter), keys in gone.items():
+            if of == source and len(keys):
+                named = pc.is_in(rows["conversation_id"], value_set=keys)
+                without = pc.or_(without, pc.and_(named, pc.equal(rows["adapter"], adapter)))
+        positions = pc.indices_nonzero(without).cast(pa.int64())
+        kept.extend([file] if not len(positions) else restaged(settings.lake, settings.batch_id, file, positions))
+        for row in (
+            rows.filter(pc.invert(without))
+            .group_by(["adapter", "source_uri"])
+            .aggregate([([], "count_all")])
+            .to_pylist()
+        ):
+            made.rows[row["adapter"]] += row["count_all"]
+            made.rows_by_file[source, row["source_uri"]] += row["count_all"]
+    return kept

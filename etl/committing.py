@@ -10,17 +10,30 @@ import secrets
 import time
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from typing import NamedTuple
 
 from etl.assembly import Assembled, assemble
 from etl.errors import ConflictError
 from etl.events import Touched
 from etl.lake import KnownFile, Lake, RowCounts, StagedFile
 from etl.reading import UNDETECTED
+from etl.remote import path_of
 from etl.report import FileResult, Report
 from etl.staging import Settings, Staging, sources_table
 
 ASSEMBLY_TRIES = 8
 """How often conversations are put together again because somebody added events to them meanwhile."""
+
+
+class _Alone(NamedTuple):
+    """The sources whose stored events are all of this run, at that version of the table."""
+
+    version: int
+    sources: set[str]
+
+    def at(self, version: int) -> set[str]:
+        """The same at a version; none where somebody else committed as well."""
+        return self.sources if version == self.version else set()
 
 
 def commit(
@@ -35,9 +48,11 @@ def commit(
     by_table: dict[str, list[StagedFile]] = {name: [] for name in ("events", "rollouts", "rejects")}
     for file in staged:
         by_table[file.table].append(file)
+    version, known = lake.version("events"), {file.partition["source"] for file in lake.live("events")}
+    alone = _Alone(version + 1, {result.source for result in results} - known)
     if by_table["events"]:
         lake.commit_events(by_table["events"])
-    made = _commit_rollouts(lake, settings, report, results, by_table["rollouts"])
+    made = _commit_rollouts(lake, settings, report, results, by_table["rollouts"], alone)
     for result in results:
         result.rows += made.rows_by_file[result.source, result.uri]
     rejects = by_table["rejects"] + [file for file in made.staged if file.table == "rejects"]
@@ -62,8 +77,9 @@ def _commit_sources(
 
 
 def _commit_rollouts(
-    lake: Lake, settings: Settings, report: Report, results: Sequence[FileResult], staged: Sequence[StagedFile]
-) -> Assembled:
+    lake: Lake, settings: Settings, report: Report, results: Sequence[FileResult], staged: Sequence[StagedFile],
+    alone: _Alone,
+) -> Assembled:  # fmt: skip
     """Commit the closed rows with those assembled from events; again where somebody added events meanwhile."""
     touched: dict[tuple[str, str], Touched] = {}
     for result in results:
@@ -74,13 +90,16 @@ def _commit_rollouts(
     if not touched:
         report.rows = lake.commit_rollouts(staged) if staged else RowCounts(0, 0, 0, 0)
         return Assembled()
+    names = {name for what in touched.values() for name in what.ahead.files}
+    ahead = [file for file in staged if path_of(file.path).name in names]
+    closed = [file for file in staged if path_of(file.path).name not in names]
     for attempt in range(ASSEMBLY_TRIES):
         version = lake.version("events")
-        made = assemble(lake, settings, touched, results, attempt)
+        made = assemble(lake, settings, touched, results, attempt, ahead, alone.at(version))
         rows = [file for file in made.staged if file.table == "rollouts"]
         try:
             report.rows = lake.commit_rollouts(
-                [*staged, *rows],
+                [*closed, *rows],
                 conversations=made.conversations,
                 still_current=functools.partial(_is_at, lake, version),
             )

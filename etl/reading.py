@@ -11,6 +11,7 @@ from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING
 
 from etl.adapter import Adapter, FileContext, adapter_named
+from etl.ahead import AheadReader
 from etl.conversation import Conversation, Fragment, Outcome, Record, Unusable
 from etl.detection import Skipped, detect
 from etl.discover import FoundFile
@@ -39,7 +40,8 @@ class Reader:
         self.staging = Staging(settings, worker)
         self.rows = RowBuffer(settings, self.staging)
         self.rejects = Rejects(settings, self.staging)
-        self.events = EventBuffer(self.staging)
+        self.ahead = AheadReader(settings, worker)
+        self.events = EventBuffer(self.staging, None if settings.dry_run else self.ahead.add)
         self._touched: dict[tuple[str, str], Touched] = {}
 
     def touched(self, source: str, adapter: str) -> Touched:
@@ -51,7 +53,7 @@ class Reader:
         self.rows.flush()
         self.rejects.flush()
         self.events.flush()
-        return self.staging.close()
+        return [*self.ahead.close(), *self.staging.close()]
 
     def read(self, file: FoundFile) -> FileResult:
         """Read one file; never raises on what is in it."""
@@ -130,7 +132,7 @@ class _Parsing:
                     )
                 self._handed.clear()
         if self._events.rows:
-            self._reader.events.add(self._events.table())
+            self._reader.events.add(self._events.take())
         result.touched = self._events.touched
         units = result.records_used + result.rejects.total() + result.ignored.total() - before
         lost = self._framed - units
@@ -168,7 +170,7 @@ class _Parsing:
             self._events.add(outcome)
             result.records_used += not outcome.bridge
             if self._events.size >= FLUSH_BYTES:
-                self._reader.events.add(self._events.table())
+                self._reader.events.add(self._events.take())
         elif isinstance(outcome, Unusable):
             self._reject(outcome.record, outcome.reason, outcome.message)
         else:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import pyarrow as pa
@@ -19,6 +19,7 @@ from etl.row import Row
 from etl.schema import arrow_schema
 
 if TYPE_CHECKING:
+    from etl.events import Taken
     from etl.mapping import Mapping
 
 FLUSH_BYTES = 4 << 20
@@ -55,14 +56,15 @@ class Staging:
         self._redactor = Redactor(settings.redact, settings.key)
         self._writers: dict[str, StagingWriter] = {}
 
-    def write(self, name: str, table: pa.Table) -> None:
-        """Redact the rows of a table and write them."""
+    def write(self, name: str, table: pa.Table) -> pa.Table:
+        """Redact the rows of a table and write them; as they were written."""
         redacted = self._redactor.table(name, table)
         if self._settings.dry_run:
-            return
+            return redacted.table
         if name not in self._writers:
             self._writers[name] = StagingWriter(self._settings.lake, self._settings.batch_id, name, self._worker)
         self._writers[name].write(redacted)
+        return redacted.table
 
     def close(self) -> list[StagedFile]:
         """The files written; the writers end."""
@@ -93,23 +95,34 @@ class RowBuffer:
 
 
 class EventBuffer:
-    """Events on their way to staging: those of many small files go through redaction together."""
+    """Events on their way to staging: those of many small files go through redaction together.
 
-    def __init__(self, staging: Staging) -> None:
+    `written` hears of each piece as it was written.
+    """
+
+    def __init__(self, staging: Staging, written: Callable[[Taken, pa.Table], None] | None = None) -> None:
         self._staging = staging
-        self._tables: list[pa.Table] = []
+        self._written = written
+        self._taken: list[Taken] = []
         self._bytes = 0
 
-    def add(self, table: pa.Table) -> None:
-        self._tables.append(table)
-        self._bytes += table.nbytes
+    def add(self, taken: Taken) -> None:
+        self._taken.append(taken)
+        self._bytes += taken.table.nbytes
         if self._bytes >= FLUSH_BYTES:
             self.flush()
 
     def flush(self) -> None:
-        if self._tables:
-            tables, self._tables, self._bytes = self._tables, [], 0
-            self._staging.write("events", pa.concat_tables(tables).unify_dictionaries().combine_chunks())
+        if not self._taken:
+            return
+        pieces, self._taken, self._bytes = self._taken, [], 0
+        tables = pa.concat_tables([taken.table for taken in pieces])
+        written = self._staging.write("events", tables.unify_dictionaries().combine_chunks())
+        if self._written is not None:
+            start = 0
+            for taken in pieces:
+                self._written(taken, written.slice(start, len(taken.table)))
+                start += len(taken.table)
 
 
 class Rejects:

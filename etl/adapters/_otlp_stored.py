@@ -8,6 +8,12 @@ from etl.adapters._otlp_rows import conversations
 from etl.conversation import Conversation, Ignored, StoredEvent
 
 
+def has_parents(family: Sequence[StoredEvent]) -> bool:
+    """Whether the parent of every span of a family is there."""
+    forms = [event.record.value for event in family if isinstance(event.record.value, dict)]
+    return {form.get("parent") for form in forms} <= {None, *(form.get("id") for form in forms)}
+
+
 def assembled(family: Sequence[StoredEvent], of_span: str, of_annotation: str) -> Iterator[Conversation | Ignored]:
     """The rows of a family; what no row tells of is ignored under one of the two rules."""
     rows, used = conversations(family)

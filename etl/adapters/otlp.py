@@ -22,7 +22,7 @@ from etl.adapters._otlp_protobuf import layout
 from etl.adapters._otlp_protobuf import records as protobuf_records
 from etl.adapters._otlp_shapes import is_batch, is_span, units
 from etl.adapters._otlp_span import conversation_id, kind_of
-from etl.adapters._otlp_stored import assembled
+from etl.adapters._otlp_stored import assembled, has_parents
 from etl.adapters._otlp_values import fingerprint
 from etl.adapters._phoenix_records import claim as phoenix_claim
 from etl.conversation import Conversation, Fragment, Ignored, Outcome, Record, StoredEvent, Unusable
@@ -64,6 +64,10 @@ class Otlp(Adapter):
         """A fragment for every span and every log record that is a GenAI event."""
         for record in records:
             yield from _fragments(record)
+
+    def is_whole(self, family: Sequence[StoredEvent]) -> bool:
+        """Whether every span that another names as its parent is there."""
+        return has_parents(family)
 
     def assemble(self, family: Sequence[StoredEvent]) -> Iterator[Conversation | Unusable | Ignored]:
         """The rows of one family; what tells nothing but the tree is ignored by name."""

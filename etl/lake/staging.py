@@ -24,6 +24,7 @@ from etl.lake.parquet import (
     check_footer,
     gathered,
     open_writer,
+    row_groups,
     with_partition,
     write_group,
 )
@@ -234,6 +235,16 @@ def _difference(schema: pa.Schema, table: str) -> str:
     )
     names = [name for name in {**wanted, **given} if given.get(name) != wanted.get(name)]
     return ", ".join(names[:10]) or "the order of the columns"
+
+
+def restaged(lake_root: str, batch_id: str, staged: StagedFile, without: pa.Array) -> list[StagedFile]:
+    """A staged file of an open batch without the rows at some positions (int64, from 0), as a new file; none where all
+    of them go.
+    """
+    if len(without) == staged.rows:
+        return []
+    folder = Place(lake_root).staging / batch_id
+    return [stage_rows(folder, staged.table, row_groups(staged.path, without=without), staged.partition)]
 
 
 def stage_rows(folder: Path, table: str, pieces: Iterable[pa.Table], partition: dict[str, str]) -> StagedFile:

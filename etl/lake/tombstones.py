@@ -42,6 +42,11 @@ def read_tombstones(place: Place) -> Tombstones | None:
     return Tombstones(*(sorted({item for one in found for item in one[place]}) for place in range(3)))
 
 
+def forgets(lake_root: str) -> bool:
+    """Whether anything was ever forgotten in a lake."""
+    return read_tombstones(Place(lake_root)) is not None
+
+
 def leave_out_forgotten(lookup: Lookup, place: Place, table: str) -> None:
     """Drops the staged rows that were forgotten, before anybody looks at them."""
     if table != "sources" and (tombstones := read_tombstones(place)) is not None:

@@ -159,7 +159,7 @@ def stored(outcomes: Iterable[Outcome]) -> list[StoredEvent]:
         if isinstance(outcome, Fragment):
             row = EventBatch(source="s", adapter="otlp", uri="/logs/spans.jsonl", batch_id="b")
             row.add(outcome)
-            written, *_ = row.table().to_pylist()
+            written, *_ = row.take().table.to_pylist()
             raw = written["payload"].encode()
             value, notes, mended = decode(raw)
             record = Record(value, raw, written["source_line"], written["source_offset"], notes, mended)
