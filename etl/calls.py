@@ -45,11 +45,8 @@ def arguments(value: Any, free_form: bool = False) -> Arguments:
         return Arguments("{}", encode(value), ("invalid_arguments",))
     if free_form:
         return Arguments(encode({"input": value}))
-    try:
-        if type(_plain.decode(value)) is dict:
-            return Arguments(value)
-    except (ValueError, RecursionError):
-        pass
+    if _is_object(value):
+        return Arguments(value)
     if not value.strip():
         return Arguments("{}", value)
     text = value
@@ -59,13 +56,21 @@ def arguments(value: Any, free_form: bool = False) -> Arguments:
         except JsonError:
             break
         if isinstance(decoded.value, dict):
-            if not decoded.notes or decoded.notes == ("duplicate_keys",):
+            if decoded.notes in ((), ("duplicate_keys",)) and _is_object(text):
                 return Arguments(text, None, decoded.notes)
             return Arguments(encode(decoded.value), text, decoded.notes)
         if not isinstance(decoded.value, str):
             break
         text = decoded.value
     return Arguments("{}", value, ("invalid_arguments",))
+
+
+def _is_object(text: str) -> bool:
+    """Whether every JSON reader takes it for an object: raw control characters are not for all of them."""
+    try:
+        return type(_plain.decode(text)) is dict
+    except (ValueError, RecursionError):
+        return False
 
 
 class StepRow:
