@@ -14,6 +14,7 @@ from itertools import islice
 from typing import Any, NamedTuple
 
 import msgspec
+import numpy as np
 
 MAX_DEPTH = 400
 """Deepest nesting of a record; deeper ones are rejected, since every later reader recurses too."""
@@ -29,8 +30,16 @@ DUPLICATES = "duplicate_keys"
 reader).
 """
 
-_SHARED_LEAST, _SHARED_MOST, _SHARED_COUNT = 1_024, 1 << 16, 4
-"""Bytes of members that are worth sharing, and how many of a name are remembered."""
+_SHARED_LEAST, _SHARED_MOST, _SHARED_COUNT = 1_024, 1 << 16, 32
+"""Bytes of members that are worth sharing, and how many are remembered: a service has a few dozen sets of tools."""
+
+_GIVEN_UP = 64
+"""After how many values in a row that were new a member is taken to be one that does not repeat."""
+
+_COUNTED_NATIVELY = 1_024
+"""Bytes from which on numpy counts faster than `bytes.count`, which stops at every hit."""
+_QUOTE, _BRACE, _CASE = ord('"'), ord("{"), 0x20
+"""A brace is a bracket with this bit set."""
 
 _plain = msgspec.json.Decoder()
 _encode = msgspec.json.Encoder().encode
@@ -76,7 +85,7 @@ class RecordDecoder:
 
     def __init__(self, nesting: int = MAX_DEPTH) -> None:
         self._nesting = nesting
-        self._recent: dict[str, list[tuple[bytes, Any]]] = {}
+        self._repeats: dict[str, _Repeats] = {}
 
     def decode(self, raw: bytes) -> Decoded:
         """As the function, faster."""
@@ -97,14 +106,37 @@ class RecordDecoder:
     def _member(self, name: str, text: bytes) -> Any:
         if len(text) < _SHARED_LEAST or len(text) > _SHARED_MOST:
             return _checked(text, self._nesting - 1)
-        recent = self._recent.setdefault(name, [])
-        for known, value in recent:
-            if known == text:
-                return value
+        repeats = self._repeats.get(name)
+        if repeats is None:
+            repeats = self._repeats[name] = _Repeats()
+        if repeats.missed >= _GIVEN_UP:
+            return _checked(text, self._nesting - 1)
+        known = repeats.values.get(text)
+        if known is not None:
+            repeats.missed = 0
+            return known
         value = _checked(text, self._nesting - 1)
-        recent.insert(0, (text, value))
-        del recent[_SHARED_COUNT:]
+        repeats.add(text, value)
         return value
+
+
+class _Repeats:
+    """The last values of one member, by their text."""
+
+    __slots__ = ("missed", "values")
+
+    def __init__(self) -> None:
+        self.values: dict[bytes, Any] = {}
+        self.missed = 0
+
+    def add(self, text: bytes, value: Any) -> None:
+        self.missed += 1
+        if self.missed >= _GIVEN_UP:
+            self.values.clear()
+            return
+        if len(self.values) >= _SHARED_COUNT:
+            del self.values[next(iter(self.values))]
+        self.values[text] = value
 
 
 def _checked(text: bytes, nesting: int) -> Any:
@@ -115,9 +147,15 @@ def _checked(text: bytes, nesting: int) -> Any:
     """
     value = _plain.decode(text)
     if type(value) is dict or type(value) is list:
-        if _encode(value).count(b'"') != text.count(b'"'):
-            raise ValueError
-        if text.count(b"{") + text.count(b"[") > nesting and _depth(value, nesting) > nesting:
+        encoded = _encode(value)
+        if len(text) < _COUNTED_NATIVELY:
+            lost = text.count(b'"') != encoded.count(b'"')
+            opened = text.count(b"{") + text.count(b"[") if len(text) > nesting else 0
+        else:
+            data, again = np.frombuffer(text, np.uint8), np.frombuffer(encoded, np.uint8)
+            lost = bool(np.count_nonzero(data == _QUOTE) != np.count_nonzero(again == _QUOTE))
+            opened = int(np.count_nonzero((data | _CASE) == _BRACE))
+        if lost or (opened > nesting and _depth(value, nesting) > nesting):
             raise ValueError
     return value
 

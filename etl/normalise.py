@@ -24,6 +24,8 @@ from etl.transcript import Refused, Transcript
 _TRUNCATED = frozenset({"length", "max_tokens", "max_output_tokens", "MAX_TOKENS", "incomplete"})
 _NO_TOOLS: tuple[Any, ...] = (None, [], {}, "", "[]", "{}", "null")
 _INSTRUCTIONS = ("system", "developer")
+_PREAMBLES = 64
+"""How many system prompts with their tools are remembered by a file."""
 _pack = msgspec.msgpack.Encoder().encode
 
 
@@ -45,16 +47,16 @@ class FileMemory:
     def __init__(self) -> None:
         self.occurrences = Occurrences()
         self.tools = Definitions()
-        self._preambles: list[tuple[str, str | None, str]] = []
+        self._preambles: dict[tuple[str, str | None], str] = {}
 
     def preamble(self, instructions: str, tools: str | None) -> str:
         """The digest of a system prompt with the tools."""
-        for known in self._preambles:
-            if known[1] is tools and known[0] == instructions:
-                return known[2]
-        name = digest(_pack((instructions, tools)))
-        self._preambles.insert(0, (instructions, tools, name))
-        del self._preambles[4:]
+        key = (instructions, tools)
+        name = self._preambles.get(key)
+        if name is None:
+            if len(self._preambles) >= _PREAMBLES:
+                self._preambles.clear()
+            name = self._preambles[key] = digest(_pack(key))
         return name
 
 

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from etl.events import Taken
     from etl.mapping import Mapping
 
-FLUSH_BYTES = 4 << 20
+FLUSH_BYTES = 8 << 20
 """Source bytes gathered in memory before their rows are redacted and written."""
 FLUSH_ROWS = 20_000
 

@@ -8,12 +8,14 @@ none.
 from __future__ import annotations
 
 import datetime as dt
+import functools
 import re
 from typing import Any, NamedTuple
 
 EPOCH = dt.datetime(1970, 1, 1, tzinfo=dt.UTC)
 _EARLIEST = 946_684_800  # 2000-01-01
 _LATEST = 4_102_444_800  # 2100-01-01
+_DAY = 86_400_000_000
 _UNITS = ((1, 1_000_000), (1_000, 1_000), (1_000_000, 1))
 _NUMBER = re.compile(r"[+-]?\d+(?:\.\d+)?\Z")
 _DIGITS_BEYOND_MICROSECONDS = re.compile(r"(\.\d{6})\d+")
@@ -100,4 +102,10 @@ def day_of(micros: int | None) -> str | None:
     >>> day_of(1772400000000000)
     '2026-03-01'
     """
-    return None if micros is None else to_datetime(micros).strftime("%Y-%m-%d")
+    return None if micros is None else _day(micros // _DAY)
+
+
+@functools.lru_cache(1024)
+def _day(number: int) -> str:
+    """The day so many days after the epoch."""
+    return to_datetime(number * _DAY).strftime("%Y-%m-%d")

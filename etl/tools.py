@@ -40,7 +40,7 @@ class Definitions:
         if known is not None and known[0] is value:
             return known[1]
         text = definitions(value)
-        if len(self._known) >= 16:
+        if len(self._known) >= 64:
             self._known.clear()
         self._known[id(value)] = (value, text)
         return text

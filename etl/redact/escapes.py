@@ -14,6 +14,7 @@ import json
 import re
 from collections.abc import Iterator, Sequence
 
+import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
@@ -36,11 +37,12 @@ _MEANINGS = (
 _QUOTE = re.compile(r"""\\*["'`]""")
 _PLAIN = bytes(byte if byte >= 0x20 or byte in b"\n\t" else 0x20 for byte in range(0x7F)) + b" " + b"?" * 0x80
 _CONTINUATION = bytes(range(0x80, 0xC0))
-_BLANKS = ((b"\\n", b" \n"), (b"\\r", b" \n"), (b"\\t", b"  "), (b"\\b", b"  "), (b"\\f", b"  "))
-_CODES = tuple(
-    (f"\\u00{code}".encode(), b"     " + bytes.fromhex(code))
-    for code in ("26", "3c", "3C", "3d", "3D", "3e", "3E", "27", "22")
-)
+_BACKSLASH, _SPACE, _ZERO, _U = b"\\ 0u"
+_MEANT = np.zeros(256, np.uint8)
+"""What the letter of an escape means, 0 where it means itself."""
+for _letter, _meaning in zip(b"nrtbf", b"\n\n   ", strict=True):
+    _MEANT[_letter] = _meaning
+_CODES = tuple(code.encode() for code in ("26", "3c", "3C", "3d", "3D", "3e", "3E", "27", "22"))
 UNCLEAR = r" u00[0-7][0-9a-fA-F]| u[0-9a-fA-F]{4}[A-Za-z0-9]"
 """Escapes (in a padded column) that may hide something: ASCII written as a code, a code that what follows may touch."""
 
@@ -172,16 +174,26 @@ def padded(texts: pa.Array) -> pa.Array:
     Good enough to tell which strings deserve a view; `UNCLEAR` says where it is not. Lengths and offsets stay.
     """
     _, offsets, values = texts.buffers()
-    data = values.to_pybytes() if values else b""
-    if b"\\" not in data:
+    data = np.frombuffer(values, np.uint8) if values else _MEANT[:0]
+    ends = np.frombuffer(offsets, np.int32)[texts.offset : texts.offset + len(texts) + 1]
+    marks = np.flatnonzero(data[ends[0] : ends[-1]] == _BACKSLASH) + ends[0]
+    if not len(marks):
         return texts
-    for escape, meaning in _BLANKS:
-        data = data.replace(escape, meaning)
-    if b"\\u00" in data:
-        for escape, meaning in _CODES:
-            data = data.replace(escape, meaning)
-    blank = pa.py_buffer(data.replace(b"\\", b" "))
-    return pa.Array.from_buffers(texts.type, len(texts), [None, offsets, blank], 0, texts.offset)
+    shown = data.copy()
+    shown[marks] = _SPACE
+    left = ends[np.searchsorted(ends, marks, "right")] - marks - 1
+    after = marks[left > 0] + 1
+    letters = data[after]
+    meant = _MEANT[letters]
+    shown[after[meant > 0]] = meant[meant > 0]
+    coded = marks[left > 4] + 1
+    coded = coded[(data[coded] == _U) & (data[coded + 1] == _ZERO) & (data[coded + 2] == _ZERO)]
+    for high, low in _CODES:
+        found = coded[(data[coded + 3] == high) & (data[coded + 4] == low)]
+        for place in range(4):
+            shown[found + place] = _SPACE
+        shown[found + 4] = int(bytes((high, low)), 16)
+    return pa.Array.from_buffers(texts.type, len(texts), [None, offsets, pa.py_buffer(shown)], 0, texts.offset)
 
 
 def joined(texts: pa.Array) -> bytes:

@@ -124,13 +124,10 @@ def _windows(texts: pa.ChunkedArray, personal: Personal | None) -> Iterator[Wind
                 in_ascii = pc.string_is_ascii(chunk.slice(place, 1))[0].as_py()
                 yield from _windows_of_long(data, personal, in_ascii=in_ascii)
     distinct = pa.chunked_array(short, pa.string()).unique()
-    # Texts without a backslash need no escapes undone; a filter leaves null out.
-    escaped = pc.match_substring(distinct, "\\")
-    for group in (distinct.filter(pc.invert(escaped)), distinct.filter(escaped)):
-        for part in _slices(group):
-            for index, sought in _suspects(part, personal).items():
-                piece = part[index].as_py()
-                yield Window(piece, 0, piece, sought)
+    for part in _slices(distinct.drop_null()):
+        for index, sought in _suspects(part, personal).items():
+            piece = part[index].as_py()
+            yield Window(piece, 0, piece, sought)
 
 
 def _bytes_of(texts: pa.Array, place: int) -> memoryview:
