@@ -14,6 +14,7 @@ import msgspec
 from etl.conversation import Record
 from etl.decode import MORE_TEXT, JsonError, RecordDecoder, decode
 from etl.scanning import (
+    HEAD,
     LIMITS,
     OPENERS,
     SPACE,
@@ -50,7 +51,7 @@ def frame(blocks: Iterator[bytes], limits: Limits = LIMITS) -> Iterator[Framed]:
 
 
 def frame_lines(blocks: Iterator[bytes], limits: Limits, line: int, offset: int) -> Iterator[Framed]:
-    """As `frame`, of a part of a file of lines: `line` and `offset` are those of its first byte, where a line begins."""
+    """As `frame`, of a part of a file of lines: `line` and `offset` are those of its first byte, of a line."""
     source = _opened(blocks, line, offset)
     yield from _lines(source, limits)
     if source.failure is not None:
@@ -115,6 +116,7 @@ def _is_value(line: bytes) -> bool:
 def _lines(source: ByteInput, limits: Limits) -> Iterator[Framed]:
     decoder = RecordDecoder(limits.nesting)
     line, offset = source.line, source.offset
+    passed = 0  # bytes of a line that is too long, let go after its beginning
     pending: list[bytes] = [source.data[source.at :]]
     size = len(pending[0])
     source.at = len(source.data)
@@ -125,23 +127,28 @@ def _lines(source: ByteInput, limits: Limits) -> Iterator[Framed]:
             *whole, rest = text.split(b"\n")
             del text
             for raw in whole:
-                length = len(raw) + 1
+                length, passed = len(raw) + passed + 1, 0
                 if length > 1:
                     if length > limits.record_bytes:
-                        yield too_long(raw[:1024], line, offset, length - 1, limits)
+                        yield too_long(raw[:HEAD], line, offset, length - 1, limits)
                     else:
                         yield from _line(raw, line, offset, False, decoder, limits)
                 line += 1
                 offset += length
             pending, size = [rest], len(rest)
+        elif size > limits.record_bytes:
+            text = b"".join(pending)
+            pending, size = [text[:HEAD]], limits.record_bytes
+            passed += len(text) - len(pending[0])
+            del text
         if not source.more():
             break
         pending.append(source.data)
         source.at = len(source.data)
         size += len(source.data)
     rest = b"".join(pending)
-    if len(rest) > limits.record_bytes:
-        yield too_long(rest[:1024], line, offset, len(rest), limits)
+    if len(rest) + passed > limits.record_bytes:
+        yield too_long(rest[:HEAD], line, offset, len(rest) + passed, limits)
     elif rest:
         yield from _line(rest, line, offset, True, decoder, limits)
 

@@ -19,7 +19,7 @@ from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from itertools import chain
 from pathlib import Path
-from typing import IO, NamedTuple, Protocol
+from typing import IO, NamedTuple
 
 import zstandard
 
@@ -28,7 +28,7 @@ from etl.journal import log_beside, merged
 from etl.remote import is_remote
 from etl.scanning import LIMITS
 from etl.tabular import SNIFFED, columnar, delimited_lines, delimiter
-from etl.zipped import opened
+from etl.zipped import named, opened
 
 BLOCK = 1 << 20
 """Bytes read at a time."""
@@ -36,28 +36,53 @@ JSON_OPENERS = (b"{", b"[")
 _MAGIC_BYTES = 32
 
 
-class Decompressor(Protocol):
-    """What bz2, lzma, zlib and zstandard decompressors share."""
+class _Stream:
+    """One compressed stream, given out in pieces of a bounded size whatever it holds."""
 
-    @property
-    def eof(self) -> bool: ...
-    @property
-    def unused_data(self) -> bytes: ...
-    def decompress(self, data: bytes, /) -> bytes: ...
+    def __init__(self, codec: str) -> None:
+        self.rest = b""
+        """After the end: what follows it, as far as it was given."""
+        self.ended = False
+        self._inflate = zlib.decompressobj(31) if codec == "gzip" else None
+        self._zstd = zstandard.ZstdDecompressor().decompressobj() if codec == "zstd" else None
+        self._other = bz2.BZ2Decompressor() if codec == "bzip2" else lzma.LZMADecompressor(memlimit=_DICTIONARY)
+
+    def pieces(self, data: bytes) -> Iterator[bytes]:
+        """What these bytes give."""
+        if self._inflate is not None:
+            yield from self._inflated(self._inflate, data)
+        elif self._zstd is not None:
+            # No bound can be given to this one, so it gets little at a time once that gives much.
+            at, slice = 0, BLOCK >> 4
+            while at < len(data) and not self._zstd.eof:
+                piece = self._zstd.decompress(data[at : at + slice])
+                at += slice
+                slice = 512 if len(piece) > 64 * slice else min(slice * 2, BLOCK >> 4)
+                yield piece
+            self._end(self._zstd.eof, self._zstd.unused_data + data[at:])
+        else:
+            yield self._other.decompress(data, BLOCK)
+            while not (self._other.eof or self._other.needs_input):
+                yield self._other.decompress(b"", BLOCK)
+            self._end(self._other.eof, self._other.unused_data)
+
+    def _inflated(self, inflate: zlib._Decompress, data: bytes) -> Iterator[bytes]:
+        while True:
+            piece = inflate.decompress(data, BLOCK)
+            yield piece
+            data = inflate.unconsumed_tail
+            if inflate.eof or (not data and len(piece) < BLOCK):
+                break
+        self._end(inflate.eof, inflate.unused_data)
+
+    def _end(self, ended: bool, rest: bytes) -> None:
+        self.ended = ended
+        self.rest = rest if ended else b""
 
 
 class _Codec(NamedTuple):
     name: str
     magic: tuple[bytes, ...]
-
-    def start(self) -> Decompressor:
-        if self.name == "gzip":
-            return zlib.decompressobj(31)
-        if self.name == "bzip2":
-            return bz2.BZ2Decompressor()
-        if self.name == "xz":
-            return lzma.LZMADecompressor()
-        return zstandard.ZstdDecompressor().decompressobj()
 
 
 _CODECS = (
@@ -75,10 +100,14 @@ _MARKS = (
 )
 _ARCHIVE_ERRORS = (
     *(zipfile.BadZipFile, zlib.error, lzma.LZMAError, struct.error),
-    *(ValueError, LookupError, EOFError, RuntimeError),
+    *(ValueError, LookupError, EOFError, RuntimeError, MemoryError),
 )
 """What `zipfile` raises where an archive is broken (what it does not know is a NotImplementedError, a RuntimeError)."""
-_DECOMPRESSION_ERRORS = (zlib.error, lzma.LZMAError, zstandard.ZstdError, OSError, EOFError)
+_DECOMPRESSION_ERRORS = (zlib.error, lzma.LZMAError, zstandard.ZstdError, OSError, EOFError, MemoryError)
+_DICTIONARY = 256 << 20
+"""Bytes of memory that an xz stream may ask for (a zstd stream: 128 MB, the library's own limit)."""
+MOST_GROWTH, FREE = 1_000, 256 << 20
+"""What a compressed file or a table may give for each byte that it has, beyond so many bytes."""
 
 
 class Digest:
@@ -122,13 +151,13 @@ class Truncated(SourceError):
 
 
 def zip_members(path: Path) -> list[str]:
-    """Names of the files in a ZIP archive, in archive order; [] where the file is none."""
+    """Names of the files in a ZIP archive, in archive order, each another; [] where the file is none."""
     with path.open("rb") as file:
         if file.read(4) != b"PK\x03\x04":
             return []
     try:
         with path.open("rb") as file, zipfile.ZipFile(file) as archive:
-            return [info.filename for info in archive.infolist() if not info.is_dir()]
+            return list(named(archive))
     except (*_ARCHIVE_ERRORS, OSError) as error:
         raise SourceError(
             f"{path}: ZIP archive cannot be read ({_brief(error)}); unpack it and give the folder"
@@ -141,9 +170,31 @@ def _brief(error: Exception) -> str:
 
 
 def blocks(path: Path, member: str | None = None, digest: Digest | None = None) -> Iterator[bytes]:
-    """The content as decompressed UTF-8 blocks. Raises SourceError where it cannot be read, Truncated where it ends
-    early.
+    """The content as decompressed UTF-8 blocks. Raises SourceError where it cannot be read or is far larger than the
+    file, Truncated where it ends early.
     """
+    given, most = 0, FREE
+    for block in _opened_blocks(path, member, digest):
+        given += len(block)
+        if given > most:
+            most = max(FREE, MOST_GROWTH * _size(path))
+            if given > most:
+                raise SourceError(
+                    f"{path}{'' if member is None else f'!{member}'}: gives more than {MOST_GROWTH} times its size, as "
+                    "a decompression bomb does; if it is none, unpack it and ingest what is in it"
+                )
+        yield block
+
+
+def _size(path: Path) -> int:
+    try:
+        return path.stat().st_size
+    except OSError:
+        return 0
+
+
+def _opened_blocks(path: Path, member: str | None, digest: Digest | None) -> Iterator[bytes]:
+    """As `blocks`, of any size."""
     try:
         if member is None and digest is not None and (log := log_beside(path)) is not None:
             yield from _with_log(path, log, digest)
@@ -258,33 +309,31 @@ def _decompressed(source: Iterator[bytes], name: str) -> Iterator[bytes]:
             yield first
         yield from source
         return
-    stream, given = codec.start(), 0
+    stream, given = _Stream(codec.name), 0
     pending = first
     while True:
         try:
-            output = stream.decompress(pending)
+            for output in stream.pieces(pending):
+                given += len(output)
+                if output:
+                    yield output
         except _DECOMPRESSION_ERRORS as error:
-            raise Truncated(f"{name}: {codec.name} stream broken after {given} bytes ({error})") from None
-        given += len(output)
-        if output:
-            yield output
-        pending = stream.unused_data if stream.eof else b""
-        if not pending:
-            pending = next(source, b"")
-            if not pending:
-                break
-        if stream.eof:
-            # Zeros may pad a stream, as tapes do; they are never given to one that has ended, which keeps all it gets.
+            raise Truncated(f"{name}: {codec.name} stream broken after {given} bytes ({_brief(error)})") from None
+        pending = stream.rest if stream.ended else next(source, b"")
+        if stream.ended:
+            # Zeros may pad a stream, as tapes do.
             pending = pending.lstrip(b"\x00")
             while len(pending) < len(codec.magic[0]) and (more := next(source, b"")):
                 pending = (pending + more).lstrip(b"\x00")
             if not pending:
-                break
+                return
             if not pending.startswith(codec.magic):
                 raise Truncated(f"{name}: {codec.name} stream is followed by {len(pending)} bytes of something else")
-            stream = codec.start()
-    if not stream.eof:
-        raise Truncated(f"{name}: {codec.name} stream truncated after {given} bytes; copy the file again and re-run")
+            stream = _Stream(codec.name)
+        elif not pending:
+            raise Truncated(
+                f"{name}: {codec.name} stream truncated after {given} bytes; copy the file again and re-run"
+            )
 
 
 def _transcoded(source: Iterator[bytes]) -> Iterator[bytes]:

@@ -16,6 +16,8 @@ SPACE = b" \t\r\n\x00"
 OPENERS = (b"{", b"[", b'"')
 _TOKEN = re.compile(rb'"[^"\\]*(?:\\.[^"\\]*)*("|\Z)|[{}\[\]]', re.DOTALL)
 _NEXT_VALUE = re.compile(rb"\n[{\[]")
+HEAD = 1024
+"""Bytes kept of a record that is too long."""
 
 
 _PLACEHOLDER = re.compile(rb"<[A-Z][A-Z _-]{2,60}>")
@@ -181,16 +183,20 @@ def resumed(source: ByteInput, error: JsonError, limits: Limits) -> Broken:
     """Pass over what is no value, up to a line that begins with one."""
     line, offset = source.line, source.offset
     parts: list[bytes] = []
+    size = 0
     while True:
         match = _NEXT_VALUE.search(source.data, source.at + 1)
         if match is not None:
             parts.append(source.skip(match.start() + 1))
             break
         parts.append(source.skip(len(source.data)))
+        size += len(parts[-1])
+        if size > limits.record_bytes:
+            parts = [b"".join(parts)[:HEAD]]
         if not source.more():
             break
     raw = b"".join(parts)
     ended = source.done and source.at >= len(source.data)
-    if len(raw) > limits.record_bytes:
-        return too_long(raw[:1024], line, offset, len(raw), limits)
+    if source.offset - offset > limits.record_bytes:
+        return too_long(raw[:HEAD], line, offset, source.offset - offset, limits)
     return broken(raw.rstrip(SPACE), line, offset, ended and raw[:1] in OPENERS, error)

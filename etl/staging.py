@@ -162,7 +162,7 @@ class Rejects:
             )
         )
         self._bytes += len(raw)
-        if self._bytes >= FLUSH_BYTES:
+        if self._bytes >= FLUSH_BYTES or len(self._rows) >= FLUSH_ROWS:
             self.flush()
 
     def flush(self) -> None:

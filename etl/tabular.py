@@ -14,6 +14,7 @@ import codecs
 import csv
 import re
 from collections.abc import Callable, Iterable, Iterator
+from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -35,6 +36,8 @@ SNIFFED = 1 << 16
 """How much of a text its delimiter is told from."""
 _COLUMN = re.compile(r"[\w .:/()\[\]#@$%&*+?-]{1,120}")
 _ROWS_SNIFFED = 20
+_HEAD = 1024
+"""Characters kept of a line that is too long."""
 
 
 def columnar(head: bytes) -> Callable[[Path], Iterator[bytes]] | None:
@@ -193,12 +196,16 @@ def delimited_lines(blocks: Iterable[bytes], mark: str, limit: int) -> Iterator[
     """
     csv.field_size_limit(limit)
     taken: list[str] = []
-    reader = csv.reader(_text_lines(blocks, taken), delimiter=mark, strict=True)
+    cut: list[str] = []
+    reader = csv.reader(_text_lines(blocks, taken, cut, limit), delimiter=mark, strict=True)
     header: list[str] | None = None
     while True:
         taken.clear()
+        cut.clear()
         try:
             row = next(reader, None)
+            if cut:
+                raise csv.Error("too long")
         except csv.Error:
             yield "".join(taken).encode("utf-8", "surrogateescape")
             continue
@@ -221,16 +228,30 @@ def _row(row: dict[str, str], taken: list[str]) -> bytes:
         return "".join(taken).encode("utf-8", "surrogateescape")
 
 
-def _text_lines(blocks: Iterable[bytes], taken: list[str]) -> Iterator[str]:
-    """Lines with their ends, each also put into `taken`; bytes that are no UTF-8 are escaped."""
+def _text_lines(blocks: Iterable[bytes], taken: list[str], cut: list[str], limit: int) -> Iterator[str]:
+    """Lines with their ends, each also put into `taken`; bytes that are no UTF-8 are escaped.
+
+    Of a line that is longer than the limit only the beginning is given, and that it was is put into `cut`.
+    """
     decoder = codecs.getincrementaldecoder("utf-8-sig")("surrogateescape")
-    rest = ""
-    for block in blocks:
-        *whole, rest = (rest + decoder.decode(block)).split("\n")
-        for line in whole:
-            taken.append(f"{line}\n")
+    rest: list[str] = []
+    size = 0
+    long = False
+    for block in chain(blocks, (b"",)):
+        text = decoder.decode(block, final=not block)
+        first, *others = text.split("\n")
+        rest.append(first)
+        size += len(first)
+        if size > limit:
+            rest, size, long = ["".join(rest)[:_HEAD]], limit, True
+        for line in others:
+            if long:
+                cut.append("long")
+            taken.append("".join(rest) + "\n")
             yield taken[-1]
-    rest += decoder.decode(b"", final=True)
-    if rest:
-        taken.append(rest)
-        yield rest
+            rest, size, long = [line], len(line), False
+    if last := "".join(rest):
+        if long:
+            cut.append("long")
+        taken.append(last)
+        yield last

@@ -5,6 +5,7 @@ kept.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from itertools import islice
 from typing import Any
 
 import msgspec
@@ -15,6 +16,8 @@ from etl.conversation import Message
 from etl.decode import encode
 from etl.row import CallTuple, InfoTuple, MessageTuple
 
+_PARTS = 1_000
+"""Mended strings that are looked for inside of longer texts."""
 ROLES = frozenset({"system", "developer", "user", "assistant", "tool"})
 
 
@@ -99,21 +102,26 @@ class Transcript:
 
     def mend(self, mended: Sequence[tuple[str, str]]) -> None:
         """Keep the escapes of mended strings with the messages that hold them."""
+        escapes: dict[str, list[str]] = {}
+        for text, escape in mended:
+            escapes.setdefault(text, []).append(escape)
+        order = {text: number for number, text in enumerate(escapes)}
+        # A mended string that is long enough to tell may also be a part of a text. What a log can make of many is not
+        # more than many times as slow: only so many of them are looked for like that.
+        parts = list(islice((text for text in escapes if len(text) >= 8), _PARTS))
         for index, message in enumerate(self.messages):
             texts = [message.content, message.reasoning_content or ""]
             for call in message.tool_calls or ():
                 texts += [call[1], *_strings(call[2])]
-            found = [escape for text, escape in mended if any(_holds(place, text) for place in texts)]
+            texts = [text for text in texts if "\ufffd" in text]
+            held = {text for text in texts if text in escapes}
+            held.update(part for part in parts if any(part in text for text in texts))
+            found = [escape for text in sorted(held, key=order.__getitem__) for escape in escapes[text]]
             if found:
                 info = self.info[index]
                 extra = msgspec.json.decode(info.extra) if info.extra else {}
                 extra["lone_surrogates"] = list(dict.fromkeys(found))
                 self.info[index] = info._replace(extra=encode(extra))
-
-
-def _holds(place: str, text: str) -> bool:
-    """Whether a mended string is this text, or, where it is long enough to tell, a part of it."""
-    return place == text or (len(text) >= 8 and text in place)
 
 
 def _strings(arguments: str) -> list[str]:

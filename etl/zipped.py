@@ -6,6 +6,7 @@ import io
 import struct
 import zipfile
 import zlib
+from collections import Counter
 from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import IO, cast
@@ -14,17 +15,34 @@ import zstandard
 
 ZSTANDARD = 93
 _ENCRYPTED = 0x1
+_BOUNDED = (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED)
+"""Methods for which `zipfile` gives no more than it is asked for."""
+_SIP = 4096
 _LOCAL_HEADER = struct.Struct("<4s22xHH")
 """Signature, lengths of name and extra field of the header before a member's data."""
+
+
+def named(archive: zipfile.ZipFile) -> dict[str, zipfile.ZipInfo]:
+    """The files of an archive by name; one whose name another has is `NAME#2` and so on, so that each is read."""
+    found: dict[str, zipfile.ZipInfo] = {}
+    count: Counter[str] = Counter()
+    for info in archive.infolist():
+        if not info.is_dir():
+            name = info.filename
+            while name in found:
+                count[info.filename] += 1
+                name = f"{info.filename}#{count[info.filename] + 1}"
+            found[name] = info
+    return found
 
 
 @contextmanager
 def opened(archive: zipfile.ZipFile, member: str) -> Iterator[IO[bytes]]:
     """The member for reading. BadZipFile where it is broken, RuntimeError where it is encrypted."""
-    info = archive.getinfo(member)
+    info = named(archive)[member]
     if info.compress_type != ZSTANDARD:
         with archive.open(info) as plain:
-            yield plain
+            yield plain if info.compress_type in _BOUNDED else cast(IO[bytes], _Sips(plain))
         return
     if info.flag_bits & _ENCRYPTED:
         raise RuntimeError(f"{member} is encrypted")
@@ -38,6 +56,16 @@ def opened(archive: zipfile.ZipFile, member: str) -> Iterator[IO[bytes]]:
     _, name, extra = _LOCAL_HEADER.unpack(header)
     held.seek(name + extra, io.SEEK_CUR)
     yield cast(IO[bytes], _Zstandard(held, info))
+
+
+class _Sips(io.RawIOBase):
+    """A member that `zipfile` gives as much of as its compressed bytes hold, a little at a time."""
+
+    def __init__(self, plain: IO[bytes]) -> None:
+        self._plain = plain
+
+    def read(self, size: int = -1) -> bytes:
+        return self._plain.read(_SIP if size < 0 else min(size, _SIP))
 
 
 class _Zstandard(io.RawIOBase):
