@@ -55,7 +55,7 @@ class _Held:
 
     def __init__(self, taken: Taken, rows: RowBuffer) -> None:
         self.touched: Touched = taken.touched
-        self._families = Families(taken.source, taken.adapter)
+        self._families = Families(*taken.stream)
         self._rows = rows
         self._groups: dict[str, _Group | None] = {}
         """By key; None once its family is made or given up."""
@@ -65,8 +65,8 @@ class _Held:
         self._wrong = 0
         self._active = True
 
-    def add(self, taken: Taken, redacted: pa.Table) -> None:
-        """Hold rows of the table, as they came out of redaction."""
+    def add(self, taken: Taken, redacted: _Redacted) -> None:
+        """Hold rows as they came out of redaction."""
         columns = taken.columns
         links = self.touched.links
         if not self._active:
@@ -164,24 +164,40 @@ class _Held:
         return True
 
 
-def _events(taken: Taken, redacted: pa.Table) -> list[tuple[Any, ...] | None]:
+class _Redacted:
+    """What redaction made of a table of events, read piece by piece: the next one begins at `start`."""
+
+    def __init__(self, table: pa.Table, written: pa.Table) -> None:
+        self.start = 0
+        self._uris = written["source_uri"]
+        changed = pc.indices_nonzero(pc.not_equal(written["payload"], table["payload"]))
+        told = zip(
+            changed.to_pylist(),
+            written["payload"].take(changed).to_pylist(),
+            written["redactions"].take(changed).to_pylist(),
+            strict=True,
+        )
+        self.masked: dict[int, tuple[bytes, str | None]] = {row: (text.encode(), counts) for row, text, counts in told}
+        """Row → its payload, and how often which rule changed it."""
+
+    def uri(self) -> str:
+        """Of the file that the next piece comes from."""
+        return str(self._uris[self.start].as_py())
+
+
+def _events(taken: Taken, redacted: _Redacted) -> list[tuple[Any, ...] | None]:
     """An event of each row with what it is ordered by; None for a row that only joins."""
-    columns = taken.columns
-    uri = redacted["source_uri"][0].as_py()
-    masked: Sequence[bool] = [False] * len(redacted)
-    counted: Sequence[str | None] = [None] * len(redacted)
-    changed = pc.not_equal(redacted["payload"], taken.table["payload"])
-    if pc.any(changed).as_py():
-        masked, counted = changed.to_pylist(), redacted["redactions"].to_pylist()
+    columns, uri = taken.columns, redacted.uri()
     made: list[tuple[Any, ...] | None] = []
     names = ("conversation_key", "link_key", "at", "record_key", "payload", "source_line", "source_offset")
-    rows = zip(*(columns[name] for name in names), taken.records, masked, counted, strict=True)
-    for number, (key, link, at, name, payload, line, offset, own, other, counts) in enumerate(rows):
+    rows = zip(*(columns[name] for name in names), taken.records, strict=True)
+    for number, (key, link, at, name, payload, line, offset, own) in enumerate(rows, redacted.start):
         if not payload:
             made.append(None)
             continue
-        if other:
-            record = stored_record(redacted["payload"][number].as_py().encode(), line, offset, uri)
+        text, counts = redacted.masked.get(number, (None, None))
+        if text is not None:
+            record = stored_record(text, line, offset, uri)
         elif own is None:
             record = Record(_LATER, payload, line, offset)
         elif own.notes or own.mended:
@@ -215,12 +231,14 @@ class AheadReader:
         self._rows = RowBuffer(settings, self._staging)
         self._streams: dict[tuple[str, str], _Held] = {}
 
-    def add(self, taken: Taken, redacted: pa.Table) -> None:
-        """Take events that were stored, in the order in which they were read."""
-        stream = (taken.source, taken.adapter)
-        if stream not in self._streams:
-            self._streams[stream] = _Held(taken, self._rows)
-        self._streams[stream].add(taken, redacted)
+    def add(self, pieces: Sequence[Taken], table: pa.Table, written: pa.Table) -> None:
+        """Take events that were stored, in the order in which they were read; the table before and after redaction."""
+        redacted = _Redacted(table, written)
+        for taken in pieces:
+            if taken.stream not in self._streams:
+                self._streams[taken.stream] = _Held(taken, self._rows)
+            self._streams[taken.stream].add(taken, redacted)
+            redacted.start += len(taken)
 
     def close(self) -> list[StagedFile]:
         """Put together what waits; the staged files, which every stream knows by name."""

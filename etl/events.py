@@ -9,7 +9,8 @@ from __future__ import annotations
 
 import functools
 from collections import Counter
-from collections.abc import Iterable, Set
+from collections.abc import Iterable, Sequence, Set
+from itertools import chain, repeat
 from typing import Any, NamedTuple
 
 import msgspec
@@ -75,26 +76,33 @@ class Touched(msgspec.Struct):
 
 
 class Taken(NamedTuple):
-    """Some rows of `events`, and what they were made of, in their order."""
+    """Some rows of `events` that a file gave, as Python values."""
 
-    table: pa.Table
     columns: dict[str, list[Any]]
-    """What differs from row to row, as Python values: by the name of the column."""
+    """What differs from row to row, by the name of the column."""
+    constant: dict[str, str]
+    """What does not."""
     records: list[Record | None]
     """The record where its own text is the payload; None where the payload is another."""
-    source: str
-    adapter: str
     touched: Touched
+
+    def __len__(self) -> int:
+        return len(self.records)
+
+    @property
+    def stream(self) -> tuple[str, str]:
+        """Source and adapter."""
+        return self.constant["source"], self.constant["adapter"]
 
 
 class EventBatch:
-    """The fragments of one file as rows of `events`, a table at a time."""
+    """The fragments of one file on their way to rows of `events`."""
 
     def __init__(self, *, source: str, adapter: str, uri: str, batch_id: str, touched: Touched | None = None) -> None:
         """`touched` is where to note what the fragments touch: files that share conversations share it."""
         self.touched = Touched() if touched is None else touched
         self.rows = 0
-        """Rows added since the last table."""
+        """Rows added since some were last taken."""
         self.size = 0
         """Bytes of their payloads."""
         self._constant = {"source": source, "adapter": adapter, "source_uri": uri, "batch_id": batch_id}
@@ -151,24 +159,31 @@ class EventBatch:
         self.touched.links.setdefault(alias, fragment.key)
 
     def take(self) -> Taken:
-        """The rows added since the last call, with the schema of `events`."""
-        arrays = []
-        for field in _SCHEMA:
-            if field.name in self._constant:
-                array = pa.array([self._constant[field.name]] * self.rows, pa.string())
-            elif field.name == "payload":
-                array = pa.array(self._columns["payload"], pa.binary()).view(pa.string())  # valid UTF-8, each of them
-            elif field.name in self._columns:
-                plain = pa.string() if pa.types.is_dictionary(field.type) else field.type
-                array = pa.array(self._columns[field.name], plain)
-            else:
-                array = pa.nulls(self.rows, field.type)
-            arrays.append(array.dictionary_encode() if pa.types.is_dictionary(field.type) else array)
-        table = pa.Table.from_arrays(arrays, schema=_SCHEMA)
-        source, adapter = self._constant["source"], self._constant["adapter"]
-        taken = Taken(table, self._columns, self._records, source, adapter, self.touched)
+        """The rows added since the last call."""
+        taken = Taken(self._columns, self._constant, self._records, self.touched)
         self._clear()
         return taken
+
+
+def events_table(pieces: Sequence[Taken]) -> pa.Table:
+    """Rows of any files as one table with the schema of `events`."""
+    rows = sum(map(len, pieces))
+    arrays = []
+    for field in _SCHEMA:
+        name = field.name
+        plain = pa.string() if pa.types.is_dictionary(field.type) else field.type
+        if name in pieces[0].constant:
+            array = pa.array(
+                list(chain.from_iterable(repeat(each.constant[name], len(each)) for each in pieces)), plain
+            )
+        elif name in pieces[0].columns:
+            values = list(chain.from_iterable(each.columns[name] for each in pieces))
+            # Payloads are valid UTF-8, each of them.
+            array = pa.array(values, pa.binary()).view(plain) if name == "payload" else pa.array(values, plain)
+        else:
+            array = pa.nulls(rows, field.type)
+        arrays.append(array.dictionary_encode() if pa.types.is_dictionary(field.type) else array)
+    return pa.Table.from_arrays(arrays, schema=_SCHEMA)
 
 
 _DAY = 86_400_000_000
@@ -192,4 +207,4 @@ def _payload(fragment: Fragment) -> bytes:
     return raw
 
 
-__all__ = ["Ahead", "EventBatch", "Taken", "Touched"]
+__all__ = ["Ahead", "EventBatch", "Taken", "Touched", "events_table"]

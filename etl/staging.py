@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import pyarrow as pa
 
 from etl.columns import column, rollouts_table
 from etl.decode import encode
+from etl.events import Taken, events_table
 from etl.framing import Limits
 from etl.identity import reject_id
 from etl.lake import StagedFile, StagingWriter
@@ -19,12 +20,13 @@ from etl.row import Row
 from etl.schema import arrow_schema
 
 if TYPE_CHECKING:
-    from etl.events import Taken
     from etl.mapping import Mapping
 
 FLUSH_BYTES = 8 << 20
 """Source bytes gathered in memory before their rows are redacted and written."""
 FLUSH_ROWS = 20_000
+_BYTES_OF_EVENT = 200
+"""About so many an event has beside its payload."""
 
 
 class Settings(NamedTuple):
@@ -97,10 +99,12 @@ class RowBuffer:
 class EventBuffer:
     """Events on their way to staging: those of many small files go through redaction together.
 
-    `written` hears of each piece as it was written.
+    `written` hears of what was taken, as a table before and after redaction.
     """
 
-    def __init__(self, staging: Staging, written: Callable[[Taken, pa.Table], None] | None = None) -> None:
+    def __init__(
+        self, staging: Staging, written: Callable[[Sequence[Taken], pa.Table, pa.Table], None] | None = None
+    ) -> None:
         self._staging = staging
         self._written = written
         self._taken: list[Taken] = []
@@ -108,7 +112,7 @@ class EventBuffer:
 
     def add(self, taken: Taken) -> None:
         self._taken.append(taken)
-        self._bytes += taken.table.nbytes
+        self._bytes += sum(map(len, taken.columns["payload"])) + _BYTES_OF_EVENT * len(taken)
         if self._bytes >= FLUSH_BYTES:
             self.flush()
 
@@ -116,13 +120,10 @@ class EventBuffer:
         if not self._taken:
             return
         pieces, self._taken, self._bytes = self._taken, [], 0
-        tables = pa.concat_tables([taken.table for taken in pieces])
-        written = self._staging.write("events", tables.unify_dictionaries().combine_chunks())
+        table = events_table(pieces)
+        written = self._staging.write("events", table)
         if self._written is not None:
-            start = 0
-            for taken in pieces:
-                self._written(taken, written.slice(start, len(taken.table)))
-                start += len(taken.table)
+            self._written(pieces, table, written)
 
 
 class Rejects:

@@ -7,6 +7,7 @@ responses that only a provider's format explains.
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable
 from typing import NamedTuple
 
@@ -42,11 +43,17 @@ DIALECTS = (
 """All of them; the order is the precedence."""
 
 
+@functools.lru_cache(4096)
+def _marked(name: str) -> frozenset[int]:
+    """The dialects, by number, that an attribute or event of this name may be of."""
+    return frozenset(number for number, dialect in enumerate(DIALECTS) if name.startswith(dialect.marks))
+
+
 def turn_of(span: Span, memory: Memory | None = None) -> Turn:
     """What a model (or agent) span says; an empty turn where it says nothing."""
-    names = [*span.attributes, *(log.name for log in span.events)]
-    for dialect in DIALECTS:
-        if any(name.startswith(dialect.marks) for name in names):
+    marked = [_marked(name) for name in (*span.attributes, *(log.name for log in span.events))]
+    for number, dialect in enumerate(DIALECTS):
+        if any(number in numbers for numbers in marked if numbers):
             reader = Reader(span, memory)
             turn = dialect.read(reader)
             if turn is not None:

@@ -10,7 +10,6 @@ import msgspec
 
 from etl.adapters._otlp_outside import EVALUATION, Annotation, TraceRecord, annotation, forms
 from etl.adapters._otlp_span import Log, Span, kind_of, nanoseconds, opened
-from etl.adapters._otlp_values import put
 from etl.conversation import Record, StoredEvent
 
 DETAILS = frozenset({"gen_ai.client.inference.operation.details", "gen_ai.content.prompt", "gen_ai.content.completion"})
@@ -31,6 +30,7 @@ class Family:
         self._in_order = sorted(self.spans.values(), key=Span.at)
         self._above: dict[tuple[str, str], str] = {}
         self._children: dict[tuple[str, str], list[Span]] = {}
+        self._ancestors: dict[int, list[Span]] = {}
         for span in self._in_order:
             if span.parent is not None and not span.parent.strip("0") and (span.trace, span.parent) not in self.spans:
                 span.parent = None  # zeros are no parent, unless a span is called that
@@ -51,9 +51,10 @@ class Family:
                     copies.setdefault(place, []).append((form, event))
                 else:
                     said.append((form, event))
-        whole = {trace for (trace, _), found in copies.items() if not all(form.get("stand_in") for form, _ in found)}
+        stand_ins = {place for place, found in copies.items() if all(form.get("stand_in") for form, _ in found)}
+        whole = {trace for trace, _ in copies.keys() - stand_ins} if stand_ins else set()
         for place, found in copies.items():
-            if place[0] not in whole or not all(form.get("stand_in") for form, _ in found):
+            if place not in stand_ins or place[0] not in whole:
                 self.spans[place] = _merged(place, found)
         for form, event in sorted(said, key=lambda pair: _content(pair[0])):
             if form.get("signal") == "annotation":
@@ -126,14 +127,18 @@ class Family:
         above = self._above.get((span.trace, span.id))
         return None if above is None else self.spans.get((span.trace, above))
 
-    def ancestors(self, span: Span) -> Iterator[Span]:
+    def ancestors(self, span: Span) -> Sequence[Span]:
         """Parent, its parent, and so on; a circle ends it."""
-        seen = {span.id}
-        above = self.parent(span)
-        while above is not None and above.id not in seen:
-            yield above
-            seen.add(above.id)
-            above = self.parent(above)
+        found = self._ancestors.get(id(span))
+        if found is None:
+            found = self._ancestors[id(span)] = []
+            seen = {span.id}
+            above = self.parent(span)
+            while above is not None and above.id not in seen:
+                found.append(above)
+                seen.add(above.id)
+                above = self.parent(above)
+        return found
 
     def children(self, span: Span) -> list[Span]:
         """Spans whose parent it is, by time."""
@@ -148,6 +153,9 @@ class Family:
             seen.update(child.id for child in fresh)
             yield from fresh
             level = [grandchild for child in fresh for grandchild in self.children(child)]
+
+
+_NOTHING: tuple[Any, ...] = (None, "", [], {})
 
 
 def _content(form: Mapping[str, Any]) -> bytes:
@@ -187,7 +195,7 @@ def _merged(place: tuple[str, str], copies: list[tuple[dict[str, Any], StoredEve
             ),
             reverse=True,
         )
-    form = ranked[0][0]
+    form, only = ranked[0]
     attributes = dict(_object(form.get("attributes")))
     for other, _ in ranked[1:]:
         for key, value in _object(other.get("attributes")).items():
@@ -195,7 +203,7 @@ def _merged(place: tuple[str, str], copies: list[tuple[dict[str, Any], StoredEve
     status = _object(form.get("status"))
     span = Span(
         *place,
-        scope=min({event.key for _, event in copies} - {place[0]}, default=place[0]),
+        scope=only.key if len(copies) == 1 else min({event.key for _, event in copies} - {place[0]}, default=place[0]),
         name=str(form.get("name") or ""),
         parent=form.get("parent") if isinstance(form.get("parent"), str) else None,
         start=nanoseconds(form.get("start")),
@@ -213,7 +221,9 @@ def _merged(place: tuple[str, str], copies: list[tuple[dict[str, Any], StoredEve
     message = status.get("message")
     if span.failed and isinstance(message, str):
         span.error = message
-    put(span.rest, kind=form.get("kind"), scope=form.get("scope"), links=form.get("links"))
+    for key in ("kind", "scope", "links"):
+        if form.get(key) not in _NOTHING:
+            span.rest[key] = form[key]
     span.rest.update(_object(form.get("rest")))
     logged = form.get("events")
     for item in logged if isinstance(logged, list) else ():

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import functools
 import re
+from collections.abc import Sequence
 from typing import Any
 
 import msgspec
@@ -33,6 +34,15 @@ def is_verdict(log: Log) -> bool:
     return log.name == EVALUATION and log.body.keys() <= JUDGED
 
 
+def _tell_events(made: dict[str, Any], logs: Sequence[Log]) -> None:
+    """Add the events that are no messages and no judgments."""
+    events = [log for log in logs if log.name not in ROLES and log.name != CHOICE and not is_verdict(log)]
+    told = [log for log in events if log.body or log.name not in CHUNKS]
+    put(made, events=[{"name": log.name, **({"attributes": log.body} if log.body else {})} for log in told])
+    if len(told) < len(events):
+        made["stream_chunks"] = len(events) - len(told)
+
+
 class Provenance:
     """Of one row. What its spans share is said once."""
 
@@ -51,13 +61,13 @@ class Provenance:
         made: dict[str, Any] = {"span": span.name} if span.name else {}
         made["span_id"] = span.id
         path = [above.name for above in self._family.ancestors(span)]
-        put(made, path=path[::-1], attributes=attributes)
+        if path:
+            made["path"] = path[::-1]
+        if attributes:
+            made["attributes"] = attributes
         made.update({key: value for key, value in span.rest.items() if key not in made and key != "scope"})
-        events = [log for log in span.events if log.name not in ROLES and log.name != CHOICE and not is_verdict(log)]
-        told = [log for log in events if log.body or log.name not in CHUNKS]
-        put(made, events=[{"name": log.name, **({"attributes": log.body} if log.body else {})} for log in told])
-        if len(told) < len(events):
-            made["stream_chunks"] = len(events) - len(told)
+        if span.events:
+            _tell_events(made, span.events)
         names = (*span.attributes, *sorted(span.details), *span.resource, *(log.name for log in span.events))
         self._news(made, "resource", span.resource)
         self._news(made, "scope", span.rest.get("scope"))

@@ -299,7 +299,7 @@ def _say_when(row: Conversation, spans: Sequence[Span]) -> None:
 
 def _say_parents(row: Conversation, spans: Sequence[Span], family: Family) -> None:
     """Parents that never arrived are named, also where it is an ancestor that lacks its parent."""
-    tops = [next(reversed([span, *family.ancestors(span)])) for span in spans]
+    tops = [[span, *family.ancestors(span)][-1] for span in spans]
     missing = sorted({top.parent for top in tops if top.parent is not None and family.parent(top) is None})
     if missing:
         assert row.flags is not None

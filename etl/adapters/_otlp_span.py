@@ -211,13 +211,18 @@ def nanoseconds(value: Any) -> int | None:
     return None if micros is None else micros * 1_000
 
 
+_OPENERS = ("{", "[", '"')
+
+
 def opened(value: Any) -> Any:
     """JSON text of an object or array as its value, also where it was encoded twice; anything else as it is.
 
     >>> opened('[{"a": 1}]'), opened("plain"), opened('"[1]"'), opened('"quoted"')
     ([{'a': 1}], 'plain', [1], '"quoted"')
     """
-    inner = value
+    if type(value) is not str or (value[:1] not in _OPENERS and not value[:1].isspace()):
+        return value
+    inner: Any = value
     for _ in range(3):
         if not isinstance(inner, str) or inner.lstrip()[:1] not in ("{", "[", '"'):
             break

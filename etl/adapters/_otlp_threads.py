@@ -91,6 +91,9 @@ def atoms(message: Message) -> list[Atom]:
     return found
 
 
+_encode = msgspec.json.Encoder(order="deterministic").encode
+
+
 def canonical(value: Any) -> str:
     """JSON that is the same for equal values, whether they stand as text or as objects.
 
@@ -99,7 +102,9 @@ def canonical(value: Any) -> str:
     """
     if value is None or value == "":
         return "{}"
-    return msgspec.json.encode(opened(value), order="deterministic").decode("utf-8", "replace")
+    if type(value) is str and value[:1].isalpha():
+        return _encode(value).decode("utf-8", "replace")
+    return _encode(opened(value)).decode("utf-8", "replace")
 
 
 def threads(calls: Iterable[Call]) -> list[Thread]:

@@ -49,6 +49,7 @@ RESULT = (
 )
 HANDOFF = "handoff to "
 """How spans begin that tell of a handoff to another agent: the model called a tool, or a program decided."""
+_HIDDEN = SUMS | OPERATIONS.keys() | set(CONVERSATION_IDS) | {"input.mime_type", "output.mime_type"}
 _PREFIXES = ("execute_tool ", "running tool: ", "tool: ", "ai.toolCall ")
 
 
@@ -93,8 +94,11 @@ def read_tool(span: Span) -> ToolSpan:
         call_id = call_id or own
     said = next((span.attributes[key] for key in ERROR if isinstance(span.attributes.get(key), str)), None)
     error = (span.error or said or "error") if span.failed or span.error or said else None
-    hidden = used | SUMS | OPERATIONS.keys() | set(CONVERSATION_IDS) | {"input.mime_type", "output.mime_type"}
-    left = {key: value for key, value in span.attributes.items() if key not in hidden and value != error}
+    left = {
+        key: value
+        for key, value in span.attributes.items()
+        if key not in used and key not in _HIDDEN and value != error
+    }
     if not isinstance(name, str) or not name:
         name = next((span.name.removeprefix(prefix) for prefix in _PREFIXES if span.name.startswith(prefix)), span.name)
     return ToolSpan(span, name or "tool", call_id, arguments, output, error, left)

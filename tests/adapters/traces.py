@@ -12,7 +12,7 @@ from etl.adapter import FileContext
 from etl.adapters.otlp import Otlp
 from etl.conversation import Conversation, Fragment, Ignored, Outcome, Record, StoredEvent
 from etl.decode import decode
-from etl.events import EventBatch
+from etl.events import EventBatch, events_table
 from etl.times import instant
 
 START = 1_773_478_800_000_000_000  # 2026-03-14T09:00:00Z, in nanoseconds
@@ -159,7 +159,7 @@ def stored(outcomes: Iterable[Outcome]) -> list[StoredEvent]:
         if isinstance(outcome, Fragment):
             row = EventBatch(source="s", adapter="otlp", uri="/logs/spans.jsonl", batch_id="b")
             row.add(outcome)
-            written, *_ = row.take().table.to_pylist()
+            written, *_ = events_table([row.take()]).to_pylist()
             raw = written["payload"].encode()
             value, notes, mended = decode(raw)
             record = Record(value, raw, written["source_line"], written["source_offset"], notes, mended)

@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 from etl.conversation import Fragment, Record
 from etl.errors import LakeError
 from etl.event_store import EventStore
-from etl.events import EventBatch, Touched
+from etl.events import EventBatch, Touched, events_table
 from etl.schema import arrow_schema
 
 DAY = 86_400_000_000
@@ -49,7 +49,7 @@ class Folder:
         batch = EventBatch(source=source, adapter="otlp", uri=uri, batch_id="b")
         for fragment in fragments:
             batch.add(fragment)
-        self.write("events", batch.take().table, source)
+        self.write("events", events_table([batch.take()]), source)
         return batch.touched
 
     def families(self, touched: Touched, source: str = "s") -> list[list[tuple[str, object]]]:
@@ -69,7 +69,7 @@ def test_rows_have_the_schema_of_the_table_and_the_records_own_text() -> None:
     batch.add(Fragment(Record({"é": 1}, raw, 3, 20), "k", "l", "2026-03-01T23:30:00-02:00"))
     batch.add(Fragment(Record({"a": 1}, b"", 4, 30), "k", payload={"b": 1, "a": [2**70]}))
     assert (batch.rows, batch.size) == (2, len(raw) + len('{"a":[1180591620717411303424],"b":1}'))
-    table = batch.take().table
+    table = events_table([batch.take()])
     assert table.schema.equals(arrow_schema("events"))
     first, second = table.to_pylist()
     assert first["day"] == "2026-03-02"
@@ -78,7 +78,7 @@ def test_rows_have_the_schema_of_the_table_and_the_records_own_text() -> None:
     assert second["day"] == "unknown"
     assert second["payload"] == '{"a":[1180591620717411303424],"b":1}'
     assert batch.touched == Touched({"k"}, {"l": "k"}, {"2026-03-02", "unknown"})
-    assert batch.take().table.num_rows == 0
+    assert events_table([batch.take()]).num_rows == 0
 
 
 def test_a_copy_has_the_same_record_key_wherever_it_lies() -> None:
@@ -87,7 +87,7 @@ def test_a_copy_has_the_same_record_key_wherever_it_lies() -> None:
         batch = EventBatch(source="s", adapter="otlp", uri=uri, batch_id=uri)
         batch.add(Fragment(Record(None, b""), "k", payload={"x": 1, "y": 2}))
         batch.add(Fragment(Record(None, b""), "k", payload={"y": 2, "x": 1}))
-        keys += batch.take().table["record_key"].to_pylist()
+        keys += events_table([batch.take()])["record_key"].to_pylist()
     assert len(set(keys)) == 1
     assert len(keys[0]) == 32
 
@@ -95,7 +95,7 @@ def test_a_copy_has_the_same_record_key_wherever_it_lies() -> None:
 def test_bytes_that_are_not_utf8_become_valid_json() -> None:
     batch = EventBatch(source="s", adapter="otlp", uri="/a", batch_id="b")
     batch.add(Fragment(Record({"n": "�"}, b'{"n": "\xff"}'), "k"))
-    assert batch.take().table["payload"].to_pylist() == ['{"n":"�"}']
+    assert events_table([batch.take()])["payload"].to_pylist() == ['{"n":"�"}']
 
 
 def test_a_family_holds_what_links_join_and_nothing_else(tmp_path: Path) -> None:
@@ -156,7 +156,7 @@ def test_other_sources_and_adapters_are_left_alone(tmp_path: Path) -> None:
     lake.add([fragment("other", "k")], source="s2")
     foreign = EventBatch(source="s", adapter="codex", uri="/c", batch_id="b")
     foreign.add(fragment("foreign", "k"))
-    lake.write("events", foreign.take().table)
+    lake.write("events", events_table([foreign.take()]))
     touched = lake.add([fragment("mine", "k")])
     assert lake.families(touched) == [[("k", {"n": "mine"})]]
     assert lake.families(Touched()) == []
