@@ -15,7 +15,7 @@ from etl.coerce import Fitting
 from etl.conversation import Conversation, Identity, Message, Tokens
 from etl.decode import encode
 from etl.identity import Occurrences, digest, group_id, rollout_id, task_id
-from etl.row import InfoTuple, Row, StepTuple
+from etl.row import SAYS_NOTHING, Row, StepTuple
 from etl.schema import UNKNOWN_DAY, Scenario
 from etl.times import day_of
 from etl.tools import Definitions
@@ -194,13 +194,12 @@ def _row_hash(row: Row) -> str:
         for index, message in enumerate(row.messages)
         if message.tool_calls or message.tool_call_id or message.name
     ]
-    told = [(index, info) for index, info in enumerate(row.message_info) if info != _SAYS_NOTHING]
+    told = [(index, info) for index, info in enumerate(row.message_info) if info is not SAYS_NOTHING]
     return digest(_pack((said, named, told)))
 
 
 _NAMES = Row.__struct_fields__
 _values = attrgetter(*_NAMES)
-_SAYS_NOTHING = InfoTuple(None, None, None, None, None, None, False, False, None, None)
 _HASHED_APART = frozenset(
     {
         "source_uri",

@@ -21,7 +21,6 @@ from etl.errors import UsageError
 from etl.footprint import settled
 from etl.framing import LIMITS, Limits
 from etl.lake import KnownFile, Lake
-from etl.mapping import load_map
 from etl.reading import UNDETECTED, micros_now
 from etl.redact.keys import kept_key
 from etl.replaying import read_rejects
@@ -80,8 +79,11 @@ def ingest(
     """
     if engine not in ENGINES:
         raise UsageError(f"no engine is called {engine!r}; use one of: {', '.join(ENGINES)}")
-    mapping = None if map is None else load_map(map)
-    if mapping is not None:
+    mapping = None
+    if map is not None:
+        from etl.mapping import load_map
+
+        mapping = load_map(map)
         if format is not None:
             raise UsageError("--map says how to read, and so does --format: give one of them")
         source = source or mapping.name

@@ -40,6 +40,10 @@ class InfoTuple(NamedTuple):
     extra: str | None
 
 
+SAYS_NOTHING = InfoTuple(None, None, None, None, None, None, False, False, None, None)
+"""Of a message of which the log tells nothing but what it says: always this one object."""
+
+
 class StepTuple(NamedTuple):
     """`schema.Step`."""
 

@@ -14,7 +14,7 @@ from etl.calls import Pairing
 from etl.coerce import Fitting
 from etl.conversation import Message
 from etl.decode import encode
-from etl.row import CallTuple, InfoTuple, MessageTuple
+from etl.row import SAYS_NOTHING, CallTuple, InfoTuple, MessageTuple
 
 _PARTS = 1_000
 """Mended strings that are looked for inside of longer texts."""
@@ -95,6 +95,10 @@ class Transcript:
         if written is not None:
             written = self.fitting.whole(f"messages.{index}.output_tokens", written)
         parts = message.parts
+        timed = at is not None or read is not None or written is not None
+        named = message.id is not None or message.model is not None or message.finish_reason is not None
+        if not (timed or named or parts or extra or message.inherited or message.synthetic):
+            return SAYS_NOTHING
         return InfoTuple(
             message.id, at, message.model, message.finish_reason, read, written, message.inherited, message.synthetic,
             encode(parts) if parts else None, encode(extra) if extra else None,

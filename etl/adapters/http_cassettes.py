@@ -16,7 +16,6 @@ from etl.adapters._api_chain import Memory
 from etl.adapters._api_choice import NO_CONVERSATION, kind_of
 from etl.adapters._api_pairs import http_exchange
 from etl.adapters._api_rows import conversations
-from etl.adapters._yaml import YamlError, decode_yaml
 from etl.conversation import Conversation, Ignored, Outcome, Record, StoredEvent, Unusable
 from etl.framing import Broken, Framed, Limits, frame
 
@@ -84,6 +83,8 @@ def _again(first: bytes, blocks: Iterator[bytes]) -> Iterator[bytes]:
 
 def _interactions(data: bytes, start: int, limits: Limits) -> Iterator[Framed]:
     """The items of the list, each decoded by itself; the last one may be torn."""
+    from etl.adapters._yaml import YamlError, decode_yaml
+
     end = _AFTER.search(data, start)
     closed = end is not None
     body_end = end.start() if end else len(data)

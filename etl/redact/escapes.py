@@ -37,7 +37,7 @@ _MEANINGS = (
 _QUOTE = re.compile(r"""\\*["'`]""")
 _PLAIN = bytes(byte if byte >= 0x20 or byte in b"\n\t" else 0x20 for byte in range(0x7F)) + b" " + b"?" * 0x80
 _CONTINUATION = bytes(range(0x80, 0xC0))
-_BACKSLASH, _SPACE, _ZERO, _U = b"\\ 0u"
+_BACKSLASH, _SPACE, _ZERO, _U = np.frombuffer(b"\\ 0u", np.uint8)
 _MEANT = np.zeros(256, np.uint8)
 """What the letter of an escape means, 0 where it means itself."""
 for _letter, _meaning in zip(b"nrtbf", b"\n\n   ", strict=True):
@@ -196,8 +196,20 @@ def padded(texts: pa.Array) -> pa.Array:
     return pa.Array.from_buffers(texts.type, len(texts), [None, offsets, pa.py_buffer(shown)], 0, texts.offset)
 
 
-def joined(texts: pa.Array) -> bytes:
-    """The strings of a padded column as `View.data` shows them: a byte a character, a line feed between any two."""
+def joined(texts: pa.Array) -> tuple[bytes, Sequence[int]]:
+    """The strings of a padded column as `View.data` shows them: a byte a character, a line feed between any two. And
+    where the next one begins after each.
+    """
     lists = pa.ListArray.from_arrays(pa.array([0, len(texts)], pa.int32()), texts)
     data: bytes = pc.binary_join(lists, "\n")[0].as_buffer().to_pybytes()
-    return data.translate(_PLAIN, b"" if data.isascii() else _CONTINUATION)
+    if not data.isascii():
+        nexts = pc.cumulative_sum(pc.add(pc.utf8_length(texts).cast(pa.int64()), 1)).to_pylist()
+        return data.translate(_PLAIN, _CONTINUATION), nexts
+    ends = np.array(text_ends(texts), np.int64)
+    plain = np.frombuffer(data, np.uint8)
+    odd = np.flatnonzero(plain - _SPACE >= 0x5F)
+    if len(odd):
+        plain = plain.copy()
+        plain[odd] = np.frombuffer(_PLAIN, np.uint8)[plain[odd]]
+        data = plain.tobytes()
+    return data, (ends[1:] - ends[0] + np.arange(1, len(ends))).tolist()

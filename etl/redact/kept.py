@@ -19,7 +19,6 @@ from importlib import metadata
 from typing import TYPE_CHECKING
 
 import pyarrow as pa
-import pyarrow.compute as pc
 
 from etl.redact.escapes import View, joined
 from etl.redact.spans import LABEL, Span
@@ -73,8 +72,7 @@ def spans(view: View) -> Iterator[Span]:
 
 def suspects(texts: pa.Array) -> set[int]:
     """Which strings of a padded column may hold something, found by scanning them joined, a window at a time."""
-    data = joined(texts)
-    nexts = pc.cumulative_sum(pc.add(pc.utf8_length(texts).cast(pa.int64()), 1)).to_pylist()
+    data, nexts = joined(texts)
     found: set[int] = set()
     start = 0
     while start < len(data):
