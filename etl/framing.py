@@ -137,10 +137,10 @@ def _lines(source: ByteInput, limits: Limits) -> Iterator[Framed]:
                 offset += length
             pending, size = [rest], len(rest)
         elif size > limits.record_bytes:
-            text = b"".join(pending)
-            pending, size = [text[:HEAD]], limits.record_bytes
-            passed += len(text) - len(pending[0])
-            del text
+            held = sum(map(len, pending))
+            pending = [b"".join(piece[:HEAD] for piece in pending[:HEAD])[:HEAD]]
+            passed += held - len(pending[0])
+            size = limits.record_bytes
         if not source.more():
             break
         pending.append(source.data)

@@ -32,6 +32,7 @@ from etl.zipped import named, opened
 
 BLOCK = 1 << 20
 """Bytes read at a time."""
+_SIP = 1024
 JSON_OPENERS = (b"{", b"[")
 _MAGIC_BYTES = 32
 
@@ -52,13 +53,11 @@ class _Stream:
         if self._inflate is not None:
             yield from self._inflated(self._inflate, data)
         elif self._zstd is not None:
-            # No bound can be given to this one, so it gets little at a time once that gives much.
-            at, slice = 0, BLOCK >> 4
+            # No bound can be given to this one, so it gets little at a time: four bytes may give 128 KB.
+            at = 0
             while at < len(data) and not self._zstd.eof:
-                piece = self._zstd.decompress(data[at : at + slice])
-                at += slice
-                slice = 512 if len(piece) > 64 * slice else min(slice * 2, BLOCK >> 4)
-                yield piece
+                yield self._zstd.decompress(data[at : at + _SIP])
+                at += _SIP
             self._end(self._zstd.eof, self._zstd.unused_data + data[at:])
         else:
             yield self._other.decompress(data, BLOCK)
@@ -106,7 +105,7 @@ _ARCHIVE_ERRORS = (
 _DECOMPRESSION_ERRORS = (zlib.error, lzma.LZMAError, zstandard.ZstdError, OSError, EOFError, MemoryError)
 _DICTIONARY = 256 << 20
 """Bytes of memory that an xz stream may ask for (a zstd stream: 128 MB, the library's own limit)."""
-MOST_GROWTH, FREE = 1_000, 256 << 20
+MOST_GROWTH, FREE = 1_000, 64 << 20
 """What a compressed file or a table may give for each byte that it has, beyond so many bytes."""
 
 
@@ -313,10 +312,9 @@ def _decompressed(source: Iterator[bytes], name: str) -> Iterator[bytes]:
     pending = first
     while True:
         try:
-            for output in stream.pieces(pending):
+            for output in _gathered(stream.pieces(pending)):
                 given += len(output)
-                if output:
-                    yield output
+                yield output
         except _DECOMPRESSION_ERRORS as error:
             raise Truncated(f"{name}: {codec.name} stream broken after {given} bytes ({_brief(error)})") from None
         pending = stream.rest if stream.ended else next(source, b"")
@@ -334,6 +332,20 @@ def _decompressed(source: Iterator[bytes], name: str) -> Iterator[bytes]:
             raise Truncated(
                 f"{name}: {codec.name} stream truncated after {given} bytes; copy the file again and re-run"
             )
+
+
+def _gathered(pieces: Iterator[bytes]) -> Iterator[bytes]:
+    """The same bytes in blocks of about BLOCK."""
+    held: list[bytes] = []
+    size = 0
+    for piece in pieces:
+        held.append(piece)
+        size += len(piece)
+        if size >= BLOCK:
+            yield b"".join(held)
+            held, size = [], 0
+    if size:
+        yield b"".join(held)
 
 
 def _transcoded(source: Iterator[bytes]) -> Iterator[bytes]:

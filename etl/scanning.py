@@ -165,7 +165,8 @@ def end_of_value(source: ByteInput, limits: Limits) -> int | None:
         if len(source.data) - source.at > limits.record_bytes:
             return None
         done = place - source.at
-        if not source.more(len(source.data) - source.at):
+        held = len(source.data) - source.at
+        if not source.more(min(held, limits.record_bytes - held + 1)):
             return None
         place = source.at + done
 
