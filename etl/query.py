@@ -6,7 +6,10 @@ fail loudly, never read twice; the functions here that run a query themselves (`
 
 from __future__ import annotations
 
+import atexit
+import functools
 import os
+import shutil
 import tempfile
 import uuid
 from collections.abc import Iterator, Sequence
@@ -18,6 +21,7 @@ import duckdb
 
 from etl.database import open_database
 from etl.errors import EtlError, LakeError, UsageError
+from etl.locked import FOLDERS, HINT, is_locked, lock, only_in_memory, refused
 from etl.remote import open_to_duckdb
 from etl.shipped import schema_text
 
@@ -28,7 +32,8 @@ if TYPE_CHECKING:
 
 LakePath: TypeAlias = "str | os.PathLike[str]"
 
-_FETCH = 2048
+_FETCH = 256
+"""Rows that are Python objects at a time: a row may be a long conversation."""
 
 
 class Answer(NamedTuple):
@@ -50,16 +55,22 @@ def views_sql() -> str:
     return schema_text("views.sql")
 
 
-def connect(lake: LakePath) -> duckdb.DuckDBPyConnection:
+def connect(
+    lake: LakePath, *, locked: bool = False, memory_limit: str | None = None, spilling: bool = True
+) -> duckdb.DuckDBPyConnection:
     """A DuckDB connection, in memory, with every view and macro of `views.sql` open over the files live now.
 
     Nothing is written to the lake. Cursors of the connection see the same views. `open_views` on it again shows what
-    was ingested since. LakeError where there is no lake.
+    was ingested since. A `locked` one opens no file but those of the lake's tables, no network and no extension, and
+    keeps its settings: for SQL that somebody else wrote. What outgrows `memory_limit` (DuckDB's own: 80 % of the
+    machine) goes to a temporary folder, unless `spilling` is off. LakeError where there is no lake.
     """
-    spill = Path(tempfile.gettempdir()) / f"etl-duckdb-{uuid.uuid4().hex}"  # made only when a query outgrows memory
-    connection = open_database({"temp_directory": str(spill)})
+    settings = {"temp_directory": f"{_spill()}/{uuid.uuid4().hex}" if spilling else ""}
+    connection = open_database(settings | ({"memory_limit": memory_limit} if memory_limit else {}))
     try:
         open_views(connection, lake)
+        if locked:
+            lock(connection, str(_root(lake)))
     except BaseException:
         connection.close()
         raise
@@ -87,26 +98,63 @@ def open_views(connection: duckdb.DuckDBPyConnection, lake: LakePath) -> None:
 def execute(connection: duckdb.DuckDBPyConnection, sql: str, *, lake: LakePath | None = None) -> Answer:
     """Run one or more statements; the answer is the last one's.
 
-    With the lake whose views the connection has, they are opened anew and the statements run once more if an ingest
-    replaced a file meanwhile. UsageError for SQL that does not parse or names what is not there, EtlError where it
-    fails while it runs; both in one line, with DuckDB's own hint.
+    A locked connection is asked nothing that could write a file (UsageError). With the lake whose views the connection
+    has, they are opened anew and the statements run once more if an ingest replaced a file meanwhile. UsageError
+    for SQL that does not parse or names what is not there, EtlError where it fails while it runs; both in one line,
+    with DuckDB's own hint.
     """
+    locked = is_locked(connection)
     try:
+        if locked:
+            only_in_memory(connection, sql)
         return _answer(connection, sql)
     except duckdb.IOException as error:
         if lake is None:
             raise _ours(error) from error
     except duckdb.Error as error:
-        raise _ours(error) from error
+        raise _ours(error, locked=locked) from error
     open_views(connection, lake)
     return execute(connection, sql)
 
 
-def run_sql(lake: LakePath, sql: str) -> Answer:
-    """The answer to SQL over a lake: connect, then `execute`."""
-    connection = connect(lake)
-    connection.execute("SET python_enable_replacements = false")  # a misspelt table is no Python variable of ours
-    return execute(connection, sql, lake=lake)
+def run_sql(lake: LakePath, sql: str, *, unsafe: bool = False) -> Answer:
+    """The answer to SQL over a lake: `connect_for_sql`, then `execute`."""
+    return execute(connect_for_sql(lake, unsafe=unsafe), sql, lake=lake)
+
+
+def connect_for_sql(lake: LakePath, *, unsafe: bool = False) -> duckdb.DuckDBPyConnection:
+    """A connection for SQL that a person typed: locked, unless `unsafe`."""
+    connection = connect(lake, locked=not unsafe)
+    if unsafe:
+        connection.execute("SET python_enable_replacements = false")  # a misspelt table is no Python variable of ours
+    return connection
+
+
+def write_parquet(lake: LakePath, sql: str, path: Path, *, unsafe: bool = False) -> int:
+    """The answer to SQL over a lake as a Parquet file (zstd), batch by batch; gives the number of its rows."""
+    from pyarrow import parquet
+
+    connection = connect_for_sql(lake, unsafe=unsafe)
+    *before, last = _statements(connection, sql)
+    if before:
+        execute(connection, "; ".join(before))
+    if not unsafe:
+        only_in_memory(connection, last)
+    try:
+        relation = connection.sql(last)
+        if relation is None:
+            raise UsageError("the last statement gives no rows to write")
+        with (
+            relation.to_arrow_reader(_FETCH * 8) as batches,
+            parquet.ParquetWriter(path, batches.schema, compression="zstd") as writer,
+        ):
+            rows = 0
+            for batch in batches:
+                writer.write_batch(batch)
+                rows += batch.num_rows
+    except duckdb.Error as error:
+        raise _ours(error, locked=not unsafe) from error
+    return rows
 
 
 def find_rollout(connection: duckdb.DuckDBPyConnection, rollout_id: str) -> dict[str, Any]:
@@ -196,13 +244,29 @@ def scan(lake: LakePath) -> pl.LazyFrame:
 def _open_views(connection: duckdb.DuckDBPyConnection, root: Path) -> None:
     # Temporary objects and variables belong to one cursor. Views that all cursors share need neither.
     script = views_sql().replace("CREATE OR REPLACE TEMP ", "CREATE OR REPLACE ")
-    connection.execute("SET GLOBAL TimeZone = 'UTC'; SET GLOBAL parquet_metadata_cache = true")
+    if not is_locked(connection):
+        connection.execute("SET GLOBAL TimeZone = 'UTC'; SET GLOBAL parquet_metadata_cache = true")
     open_to_duckdb(connection, [str(root)])
     connection.execute("SET VARIABLE etl_lake = $1", [str(root)])
     connection.execute(script)
-    for view in ("rollouts_stored", "rejects", "sources", "events"):
+    for table in FOLDERS:
+        view = "rollouts_stored" if table == "rollouts" else table
         stored = connection.execute(f"SELECT getvariable('etl_{view}')").fetchall()[0][0]
         connection.execute(f"CREATE OR REPLACE VIEW {view} AS {stored}")
+
+
+@functools.cache
+def _spill() -> str:
+    """A folder of this process alone, for what outgrows memory; it goes with the process."""
+    folder = tempfile.mkdtemp(prefix="etl-duckdb-")
+    owner = os.getpid()
+
+    def remove() -> None:
+        if os.getpid() == owner:  # a fork of this process is still told to
+            shutil.rmtree(folder, ignore_errors=True)
+
+    atexit.register(remove)
+    return folder
 
 
 def _answer(connection: duckdb.DuckDBPyConnection, sql: str) -> Answer:
@@ -221,9 +285,18 @@ def _more(connection: duckdb.DuckDBPyConnection) -> Iterator[tuple[Any, ...]]:
         raise _ours(error) from error
 
 
-def _ours(error: duckdb.Error) -> EtlError:
+def _statements(connection: duckdb.DuckDBPyConnection, sql: str) -> list[str]:
+    try:
+        return [statement.query for statement in connection.extract_statements(sql)]
+    except duckdb.Error as error:
+        raise _ours(error) from error
+
+
+def _ours(error: duckdb.Error, *, locked: bool = False) -> EtlError:
     """DuckDB's error as ours: a question that makes no sense is the asker's, everything else is not."""
     said = _in_one_line(error)
+    if locked and refused(error):
+        return UsageError(f"{said}; {HINT}")
     if isinstance(error, duckdb.ProgrammingError):
         # A data file that is no Parquet (any more) is an `InvalidInputException` that names the file.
         if isinstance(error, duckdb.InvalidInputException) and ".parquet'" in said:

@@ -45,6 +45,15 @@ def json_option(command: Command) -> Command:
     return click.option("--json", "as_json", is_flag=True, help="Print one JSON object on stdout.")(command)
 
 
+def unsafe_option(command: Command) -> Command:
+    """`--unsafe`, wherever somebody's SQL is run."""
+    return click.option(
+        "--unsafe",
+        is_flag=True,
+        help="Let SQL read and write other files, reach the network, load extensions and change settings.",
+    )(command)
+
+
 def format_option(command: Command) -> Command:
     """`--format`, where a file's format can be named instead of told by content."""
     return click.option(

@@ -4,15 +4,14 @@ from __future__ import annotations
 
 import contextlib
 import datetime as dt
-import os
 import sys
 from pathlib import Path
 
 import click
 
 from etl.cli.exits import DONE
-from etl.cli.options import json_option, lake_option
-from etl.errors import EtlError
+from etl.cli.files import written_whole
+from etl.cli.options import json_option, lake_option, unsafe_option
 
 
 @click.command()
@@ -33,13 +32,8 @@ def report(lake: str, as_json: bool, out: Path, samples: int) -> int:
     from etl.query import connect
 
     text = made(connect(lake), lake, now=dt.datetime.now(dt.UTC), samples=samples)
-    beside = out.with_name(f".{out.name}.{os.getpid()}")
-    try:
+    with written_whole(out) as beside:
         beside.write_text(text, encoding="utf-8")
-        beside.replace(out)
-    except OSError as error:
-        beside.unlink(missing_ok=True)
-        raise EtlError(f"cannot write {out}: {error.strerror}; choose another place with --out") from error
     if as_json:
         print_json({"out": str(out), "bytes": len(text.encode())})
     else:
@@ -54,7 +48,8 @@ def report(lake: str, as_json: bool, out: Path, samples: int) -> int:
     "--port", type=click.IntRange(0, 65535), default=8642, show_default=True, help="0 takes any that is free."
 )
 @click.option("--open", "open_it", is_flag=True, help="Open it in the browser.")
-def serve(lake: str, as_json: bool, port: int, open_it: bool) -> int:
+@unsafe_option
+def serve(lake: str, as_json: bool, port: int, open_it: bool, unsafe: bool) -> int:
     """Read the lake in a browser, on this machine alone.
 
     Rows with filters, conversations with calls beside their results, attempts beside each other, coverage, rejects with
@@ -74,5 +69,5 @@ def serve(lake: str, as_json: bool, port: int, open_it: bool) -> int:
             click.launch(address)
 
     with contextlib.suppress(KeyboardInterrupt):
-        listen(lake, port=port, announce=announce)
+        listen(lake, port=port, announce=announce, unsafe=unsafe)
     return DONE

@@ -12,7 +12,7 @@ import duckdb
 
 from etl.cli.results import print_json_answer, print_table
 from etl.errors import EtlError, UsageError
-from etl.query import Answer, connect, execute, open_views
+from etl.query import Answer, connect_for_sql, execute, open_views
 
 if TYPE_CHECKING:
     from prompt_toolkit import PromptSession
@@ -49,10 +49,10 @@ def history_file() -> Path:
 class Prompt:
     """SQL and dot commands over one lake, from a person or from a pipe."""
 
-    def __init__(self, lake: str, *, as_json: bool = False) -> None:
+    def __init__(self, lake: str, *, as_json: bool = False, unsafe: bool = False) -> None:
         self._lake = lake
         self._as_json = as_json
-        self._connection = connect(lake)
+        self._connection = connect_for_sql(lake, unsafe=unsafe)
 
     def ask(self) -> None:
         """Ask, run, print, until `.quit` or Ctrl-D. Errors are shown, and the prompt goes on."""

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import sys
+from pathlib import Path
 
 import click
 
 from etl.cli.exits import DONE
-from etl.cli.options import json_option, lake_option
+from etl.cli.options import json_option, lake_option, unsafe_option
 from etl.errors import UsageError
 
 
@@ -21,22 +22,38 @@ from etl.errors import UsageError
     type=click.IntRange(min=0),
     help="Rows of a table to show: 100 on a terminal, all in a pipe; 0 is all.",
 )
-def sql(query: str, lake: str, as_json: bool, as_csv: bool, max_rows: int | None) -> int:
+@click.option(
+    "--out",
+    type=click.Path(dir_okay=False, path_type=Path),
+    help="Write the answer to this file: .parquet, .csv, .json or .jsonl.",
+)
+@unsafe_option
+def sql(
+    query: str, lake: str, as_json: bool, as_csv: bool, max_rows: int | None, out: Path | None, unsafe: bool
+) -> int:
     """Run SQL over the lake.
 
     Every view is open: rollouts, messages, steps, rejects, sources and more. QUERY is one or more DuckDB statements;
     the last one's answer is printed. `-` reads them from stdin. SQL that does not parse or names what is not there is
-    wrong usage (exit 2).
+    wrong usage (exit 2). It reads the lake and writes tables of its own in memory; `--out` writes its answer to a file.
     """
-    from etl.cli.results import print_csv, print_json_answer, print_table
+    from etl.cli.results import print_csv, print_json_answer, print_table, write_answer
+    from etl.cli.values import print_json
     from etl.query import run_sql
 
-    if as_json and as_csv:
-        raise UsageError("--json and --csv exclude each other")
+    if as_csv and (as_json or out is not None):
+        raise UsageError(f"--csv and {'--json' if as_json else '--out'} exclude each other")
     text = sys.stdin.read() if query == "-" else query
     if not text.strip():
         raise UsageError('no SQL given; try: etl sql "SELECT count(*) FROM rollouts"')
-    answer = run_sql(lake, text)
+    if out is not None:
+        rows = write_answer(lake, text, out, unsafe=unsafe)
+        if as_json:
+            print_json({"out": str(out), "rows": rows})
+        else:
+            click.echo(f"wrote {rows:,} row{'' if rows == 1 else 's'} to {out}")
+        return DONE
+    answer = run_sql(lake, text, unsafe=unsafe)
     if as_json:
         print_json_answer(answer)
     elif as_csv:
@@ -49,7 +66,8 @@ def sql(query: str, lake: str, as_json: bool, as_csv: bool, max_rows: int | None
 @click.command()
 @lake_option
 @click.option("--json", "as_json", is_flag=True, help="Print each answer as one JSON object.")
-def shell(lake: str, as_json: bool) -> int:
+@unsafe_option
+def shell(lake: str, as_json: bool, unsafe: bool) -> int:
     """A prompt for SQL over the lake.
 
     It has history, completion and colours; `.help` tells what else it knows. Where stdin is no terminal, every
@@ -57,7 +75,7 @@ def shell(lake: str, as_json: bool) -> int:
     """
     from etl.cli.prompt import Prompt
 
-    prompt = Prompt(lake, as_json=as_json)
+    prompt = Prompt(lake, as_json=as_json, unsafe=unsafe)
     if sys.stdin.isatty():
         prompt.ask()
     else:

@@ -4,11 +4,15 @@ from __future__ import annotations
 
 import itertools
 import sys
+from collections.abc import Iterator
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
 
+from etl.cli.files import written_whole
 from etl.cli.tables import TERMINAL_ROWS, console, note, print_rows
+from etl.errors import UsageError
 from etl.harmless import harmless
 from etl.values import csv_line, json_text
 
@@ -40,21 +44,56 @@ def print_table(answer: Answer, limit: int | None = None) -> None:
 def print_csv(answer: Answer) -> None:
     """CSV with a header line: bytes as they are in a pipe, harmless on a terminal."""
     shown = harmless if sys.stdout.isatty() else str
-    sys.stdout.write(shown(csv_line(tuple(answer.names))))
-    for row in answer.rows:
-        sys.stdout.write(shown(csv_line(row)))
+    for line in _csv(answer):
+        sys.stdout.write(shown(line))
 
 
 def print_json_answer(answer: Answer) -> None:
     """`{"columns": [{"name", "type"}], "rows": [{name: value}], "row_count": n}`, written as it is fetched."""
+    for part in _json(answer):
+        sys.stdout.write(part)
+
+
+def write_answer(lake: str, sql: str, path: Path, *, unsafe: bool) -> int:
+    """The answer to SQL in a file of the kind that its name says; the number of rows. UsageError for other names."""
+    from etl.query import Answer, run_sql, write_parquet
+
+    kind = path.suffix.lower()
+    if kind not in (".parquet", *_TEXTS):
+        raise UsageError(f"{path}: the end of the name says what is written: .parquet, .csv, .json or .jsonl")
+    with written_whole(path) as beside:
+        if kind == ".parquet":
+            return write_parquet(lake, sql, beside, unsafe=unsafe)
+        names, types, rows = run_sql(lake, sql, unsafe=unsafe)
+        counter = itertools.count()
+        counted = (row for row, _ in zip(rows, counter, strict=False))
+        with beside.open("w", encoding="utf-8", errors="surrogatepass", newline="") as file:
+            file.writelines(_TEXTS[kind](Answer(names, types, counted)))
+        return next(counter)
+
+
+def _csv(answer: Answer) -> Iterator[str]:
+    yield csv_line(tuple(answer.names))
+    yield from map(csv_line, answer.rows)
+
+
+def _json(answer: Answer) -> Iterator[str]:
     names = _unique(answer.names)
     columns = [{"name": name, "type": kind} for name, kind in zip(names, answer.types, strict=True)]
-    sys.stdout.write(f'{{"columns": {json_text(columns)}, "rows": [')
+    yield f'{{"columns": {json_text(columns)}, "rows": ['
     count = 0
     for row in answer.rows:
-        sys.stdout.write((", " if count else "") + json_text(dict(zip(names, row, strict=True))))
+        yield (", " if count else "") + json_text(dict(zip(names, row, strict=True)))
         count += 1
-    sys.stdout.write(f'], "row_count": {count}}}\n')
+    yield f'], "row_count": {count}}}\n'
+
+
+def _json_lines(answer: Answer) -> Iterator[str]:
+    names = _unique(answer.names)
+    return (json_text(dict(zip(names, row, strict=True))) + "\n" for row in answer.rows)
+
+
+_TEXTS = {".csv": _csv, ".json": _json, ".jsonl": _json_lines}
 
 
 def _unique(names: list[str]) -> list[str]:

@@ -35,9 +35,11 @@ FORM_BYTES = 64 << 10
 class Pages:
     """The lake and the secret behind all addresses."""
 
-    def __init__(self, lake: str, secret: Secret) -> None:
+    def __init__(self, lake: str, secret: Secret, *, unsafe: bool = False) -> None:
         self.store = Store(lake)
         self.secret = secret
+        self.unsafe = unsafe
+        """Whether the box for SQL runs all that is typed, with the rights of who started the server."""
 
     def show(self, template: str, here: str, *, status: int = 200, **values: Any) -> HTMLResponse:
         """A page with the frame of all pages."""
@@ -124,11 +126,18 @@ class Pages:
         answered, problem = None, ""
         if text.strip():
             try:
-                answered = ask(self.store.lake, text)
+                answered = ask(self.store.lake, text, unsafe=self.unsafe)
             except UsageError as error:
                 problem = str(error)
         return self.show(
-            "sql.html", "sql", text=text, answered=answered, problem=problem, questions=questions(), seconds=SECONDS
+            "sql.html",
+            "sql",
+            text=text,
+            answered=answered,
+            problem=problem,
+            questions=questions(),
+            seconds=SECONDS,
+            unsafe=self.unsafe,
         )
 
     def _row(self, request: Request) -> Any:
@@ -144,9 +153,9 @@ class Pages:
             raise HTTPException(404, str(error)) from None
 
 
-def application(lake: str, secret: Secret) -> Guard:
+def application(lake: str, secret: Secret, *, unsafe: bool = False) -> Guard:
     """The whole of it, for a server on loopback."""
-    pages = Pages(lake, secret)
+    pages = Pages(lake, secret, unsafe=unsafe)
     app = Starlette(
         routes=[
             Route("/", lambda _: RedirectResponse("/rollouts")),

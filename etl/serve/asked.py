@@ -1,7 +1,8 @@
 """SQL that somebody typed into a page, run in a process of its own that is ended when its time is over.
 
 The process (`python -m etl.serve.asked`) reads one JSON object on stdin and answers with one on stdout. Its DuckDB is
-locked (`etl/serve/locked.py`); the process around it bounds time and memory even where DuckDB does not notice.
+locked (`etl/locked.py`) unless the server was started with `--unsafe`; the process around it bounds time and memory
+even where DuckDB does not notice.
 """
 
 from __future__ import annotations
@@ -16,8 +17,8 @@ import duckdb
 import msgspec
 
 from etl.errors import EtlError, UsageError
-from etl.query import execute
-from etl.serve.locked import connect_locked, only_select
+from etl.locked import only_select
+from etl.query import connect, execute
 from etl.values import cell
 
 SECONDS = 10.0
@@ -36,6 +37,7 @@ class Question(msgspec.Struct):
 
     lake: str
     sql: str
+    unsafe: bool = False
 
 
 class Table(msgspec.Struct):
@@ -56,12 +58,12 @@ class Answered(NamedTuple):
     """Whether a column is read from its last digit."""
 
 
-def ask(lake: str, sql: str, *, seconds: float = SECONDS) -> Answered:
-    """The answer to one SELECT; UsageError where it makes no sense, fails, or takes too long."""
+def ask(lake: str, sql: str, *, unsafe: bool = False, seconds: float = SECONDS) -> Answered:
+    """The answer to one SELECT (`unsafe`: to any SQL); UsageError where it makes no sense, fails, or takes too long."""
     if len(sql) > 20_000:
         raise UsageError("the SQL is longer than 20,000 characters; ask it with `etl sql -`")
     command = [sys.executable, "-m", "etl.serve.asked"]
-    question = msgspec.json.encode(Question(lake, sql))
+    question = msgspec.json.encode(Question(lake, sql, unsafe))
     try:
         done = subprocess.run(command, input=question, capture_output=True, timeout=seconds, check=False)
     except subprocess.TimeoutExpired:
@@ -78,15 +80,17 @@ def ask(lake: str, sql: str, *, seconds: float = SECONDS) -> Answered:
 def answer(question: Question) -> Table:
     """The answer over a lake that is opened for it; the error in one line where it fails."""
     try:
-        return answer_on(connect_locked(question.lake, memory_limit=MEMORY), question.sql)
+        connection = connect(question.lake, locked=not question.unsafe, memory_limit=MEMORY, spilling=question.unsafe)
+        return answer_on(connection, question.sql, unsafe=question.unsafe)
     except EtlError as error:
         return Table(error=str(error))
 
 
-def answer_on(connection: duckdb.DuckDBPyConnection, sql: str) -> Table:
-    """The answer of a locked connection; the error in one line where it fails."""
+def answer_on(connection: duckdb.DuckDBPyConnection, sql: str, *, unsafe: bool = False) -> Table:
+    """The answer of a connection; the error in one line where it fails."""
     try:
-        only_select(connection, sql)
+        if not unsafe:
+            only_select(connection, sql)
         found = execute(connection, sql)
         rows: list[list[str | None]] = []
         for row in found.rows:

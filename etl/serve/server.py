@@ -11,11 +11,11 @@ from etl.lake import Lake
 HOST = "127.0.0.1"
 
 
-def serve(lake: str, *, port: int, announce: Callable[[str], None]) -> None:
+def serve(lake: str, *, port: int, announce: Callable[[str], None], unsafe: bool = False) -> None:
     """Show a lake in the browser until interrupted. `announce` gets the address to open, once it is answered.
 
-    Port 0 takes any that is free. MissingExtraError without the extra, LakeError where there is no lake, EtlError where
-    the port is taken.
+    `unsafe` lets the box for SQL do whatever who started the server may do. Port 0 takes any that is free.
+    MissingExtraError without the extra, LakeError where there is no lake, EtlError where the port is taken.
     """
     try:
         import uvicorn
@@ -26,7 +26,7 @@ def serve(lake: str, *, port: int, announce: Callable[[str], None]) -> None:
         raise MissingExtraError(
             'the browser needs packages that are not there: pip install "rollout-etl[serve]"'
         ) from error
-    root = Lake.open(lake).root
+    root = Lake.open(lake, older=True).root
     listening = socket.socket(socket.AF_INET, socket.SOCK_STREAM)
     with listening:
         listening.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
@@ -40,7 +40,7 @@ def serve(lake: str, *, port: int, announce: Callable[[str], None]) -> None:
         taken = listening.getsockname()[1]
         secret = Secret(taken)
         config = uvicorn.Config(
-            application(root, secret),
+            application(root, secret, unsafe=unsafe),
             log_level="warning",
             access_log=False,
             lifespan="off",

@@ -12,10 +12,11 @@ import duckdb
 
 from etl.errors import EtlError, LakeError
 from etl.lake import Lake
+from etl.locked import time_limit
 from etl.pages.facts import Rows, ask
+from etl.query import connect
 from etl.remote import is_remote
 from etl.schema import TABLES
-from etl.serve.locked import connect_locked, time_limit
 
 T = TypeVar("T")
 
@@ -23,6 +24,8 @@ SECONDS = 15.0
 """How long the queries of one page may take."""
 KEPT_SECONDS = 120.0
 """How long what is remembered afterwards may take."""
+MEMORY = "4GB"
+"""What DuckDB may hold for all pages."""
 
 
 class TooSlowError(EtlError):
@@ -72,14 +75,14 @@ class Store:
         with self._lock:
             now = tuple(self._changed(table) for table in TABLES)
             if self._connection is None or now != self._seen:
-                self._connection = connect_locked(self.lake)
+                self._connection = connect(self.lake, locked=True, memory_limit=MEMORY, spilling=False)
                 self._seen, self._kept = now, {}
             return self._connection
 
     def _changed(self, table: str) -> int:
         """Something that changes with every commit: quickly told on disk, asked of an object store."""
         if is_remote(self.lake):
-            return Lake.open(self.lake).version(table)
+            return Lake.open(self.lake, older=True).version(table)
         return (Path(self.lake) / table / "_delta_log").stat().st_mtime_ns
 
     def _forget(self) -> None:

@@ -9,7 +9,7 @@ from rich.console import Console
 
 from etl.cli.results import print_csv, print_json_answer, print_table
 from etl.cli.tables import print_listing, print_rows
-from etl.query import execute
+from etl.query import Answer, execute
 
 
 @pytest.fixture
@@ -98,3 +98,43 @@ def test_a_listing_in_a_narrow_window_shows_records():
     out = Console(file=written, force_terminal=True, width=40, color_system=None)
     print_listing(out, ["source", "state", "records", "file"], [["a" * 20, "growing", 7, "/logs/" + "x" * 60]])
     assert f"   file  /logs/{'x' * 60}" in written.getvalue()
+
+
+def test_a_long_table_begins_at_once_and_ends_whole(connection, capsys):
+    """Rows are asked for as they are printed; a later, longer cell is not cut."""
+    asked = 0
+
+    def rows():
+        nonlocal asked
+        for asked in range(1, 5_001):
+            yield (asked, "x" * (50 if asked == 4_000 else 3))
+            if asked == 4_999:
+                assert capsys.readouterr().out.count("\n") > 4_000
+
+    answer = Answer(["n", "text"], ["INTEGER", "VARCHAR"], rows())
+    print_table(answer, None)
+    assert capsys.readouterr().out == "5000   xxx\n" or asked == 5_000
+    print_table(Answer(["n"], ["INTEGER"], iter([(n,) for n in range(2_500)])), 2_000)
+    out, err = capsys.readouterr()
+    assert out.count("\n") == 2_002
+    assert "first 2000 rows" in err
+
+
+@pytest.mark.parametrize("name", ["a.csv", "a.json", "a.jsonl", "a.parquet"])
+def test_an_answer_as_a_file(sample_lake, tmp_path, etl, name):
+    out = tmp_path / name
+    sql = "SET VARIABLE x = 3; SELECT range AS n, 'ü' AS s, [1, 2] AS many FROM range(getvariable('x'))"
+    assert etl("sql", sql, "--out", out, "--lake", sample_lake)[:2] == (0, f"wrote 3 rows to {out}\n")
+    assert [path.name for path in tmp_path.iterdir()] == [name]
+    read = {"csv": "read_csv", "parquet": "read_parquet", "jsonl": "read_json"}.get(name.rpartition(".")[2])
+    if read is None:
+        assert json.loads(out.read_text())["row_count"] == 3
+    else:
+        assert duckdb.connect().execute(f"SELECT n, s FROM {read}('{out}')").fetchall() == [(n, "ü") for n in range(3)]
+
+
+@pytest.mark.parametrize(("name", "code"), [("a.xlsx", 2), ("nowhere/a.csv", 1)])
+def test_a_file_that_cannot_be_written_is_one_line(sample_lake, tmp_path, etl, name, code):
+    got, out, err = etl("sql", "SELECT 1", "--out", tmp_path / name, "--lake", sample_lake)
+    assert (got, out, err.count("\n")) == (code, "", 1)
+    assert list(tmp_path.iterdir()) == []

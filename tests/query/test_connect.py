@@ -95,7 +95,7 @@ def test_the_last_statement_answers(tmp_path: Path) -> None:
         ("SELECT 1 FROM rollout", UsageError, "Table with name rollout does not exist"),
         ("SELECT 1\nFROM answer", UsageError, "Table with name answer does not exist"),
         ("SELECT 'a'::INTEGER", EtlError, "Could not convert string 'a'"),
-        ("FROM read_parquet('nowhere/*.parquet')", LakeError, "No files found"),
+        ("FROM read_parquet('nowhere/*.parquet')", UsageError, "SQL reads this lake alone unless --unsafe is given"),
     ],
 )
 def test_errors_are_one_line_with_the_hint(sql: str, kind: type[EtlError], says: str, tmp_path: Path) -> None:

@@ -1,4 +1,4 @@
-"""SQL of a page reads the live files of the lake, and there is nothing else it can do."""
+"""SQL reads the tables of the lake, and there is nothing else it can do: in a page, in `etl sql`, in `etl shell`."""
 
 from __future__ import annotations
 
@@ -8,9 +8,12 @@ from pathlib import Path
 import duckdb
 import pytest
 
+from etl.cli import run
 from etl.errors import UsageError
+from etl.locked import FOLDERS, only_select, time_limit
+from etl.query import connect, execute, open_views
+from etl.schema import TABLES
 from etl.serve.asked import answer_on, ask
-from etl.serve.locked import connect_locked, only_select, time_limit
 from tests.query.support import add_files, make_lake, refund
 
 
@@ -36,7 +39,7 @@ READS = [
 
 
 def test_what_reads_is_run(lake: Path) -> None:
-    connection = connect_locked(lake)
+    connection = connect(lake, locked=True)
     for sql in READS:
         table = answer_on(connection, sql)
         assert table.error is None, sql
@@ -86,7 +89,7 @@ def test_nothing_else_is(lake: Path) -> None:
     folder = lake.parent
     (live,) = lake.glob("rollouts/source=*/day=*/*.parquet")
     before = every_file(folder)
-    connection = connect_locked(lake)
+    connection = connect(lake, locked=True)
     for sql in ATTACKS:
         table = answer_on(connection, sql.format(folder=folder, lake=lake, live=live))
         assert table.error is not None, sql
@@ -96,17 +99,99 @@ def test_nothing_else_is(lake: Path) -> None:
 
 
 def test_the_database_itself_refuses_to_write_and_to_look_elsewhere(lake: Path) -> None:
-    """Also where a statement came past `only_select`."""
-    connection = connect_locked(lake)
-    (live,) = lake.glob("rollouts/source=*/day=*/*.parquet")
+    """Also where a statement came past `only_select` and `only_in_memory`."""
+    connection = connect(lake, locked=True)
     before = every_file(lake.parent)
     for sql in filter(None, ATTACKS):
+        if "{live}" in sql:
+            continue  # the tables can be opened: that they are not written, the kind of the statement says
         try:
-            connection.execute(sql.format(folder=lake.parent, lake=lake, live=live)).fetchall()
+            connection.execute(sql.format(folder=lake.parent, lake=lake)).fetchall()
         except duckdb.Error:
             continue
         assert sql.startswith(("CREATE TABLE t", "DROP VIEW", "SELECT 1;")), "what stays in memory harms nobody"
     assert every_file(lake.parent) == before
+
+
+IN_MEMORY = [
+    "CREATE TABLE t AS FROM rollouts; INSERT INTO t FROM t; SELECT count(*) FROM t",
+    "CREATE MACRO twice(x) AS 2 * x; SELECT twice(3)",
+    "SET VARIABLE least = 2; SELECT * FROM pass_rates WHERE n > getvariable('least')",
+    "SET TimeZone = 'Europe/Berlin'; SELECT started_at FROM rollouts",
+    "EXPLAIN /* ü */ ANALYZE (FORMAT json) SELECT count(*) FROM steps",
+    "PIVOT rollouts ON status USING count(*) GROUP BY source",
+    "BEGIN; DROP VIEW failures; ROLLBACK; FROM failures",
+    "PRAGMA table_info('rollouts')",
+]
+REFUSED = [
+    *(sql for sql in ATTACKS if sql.strip() and not sql.startswith(("CREATE", "DROP", "SELECT 1;", "SELEC "))),
+    "COPY (SELECT 1) TO '{live}' (USE_TMP_FILE false)",
+    "COPY rollouts TO '{lake}/rollouts/more.parquet'",
+    "EXPLAIN ANALYZE -- no comment\n COPY (SELECT 1) TO '{lake}/rollouts/more.parquet'",
+    "EXPLAIN (ANALYZE, FORMAT json) COPY (SELECT 1) TO '{lake}/rollouts/more.parquet'",
+    "PREPARE p AS COPY (SELECT 1) TO '{lake}/rollouts/more.parquet'; EXECUTE p",
+    "SELECT 1; COPY (SELECT 1) TO '{lake}/rollouts/more.parquet'; SELECT 2",
+    "ATTACH ':memory:' AS other",
+    "IMPORT DATABASE '{folder}'",
+    "CREATE SECRET (TYPE s3)",
+    "CREATE PERSISTENT SECRET (TYPE http)",
+    "SET allowed_directories = ['/']",
+    "SET lock_configuration = false",
+    "SET temp_directory = '{folder}'",
+    "SET log_query_path = '{folder}/log'",
+    "UPDATE EXTENSIONS",
+    "FROM '{lake}/../secret.csv'",
+    "FROM read_csv('{lake}/rollouts/../../secret.csv')",
+    "FROM read_csv('{lake}/rollouts/out/secret.csv')",
+]
+
+
+@pytest.mark.parametrize("sql", IN_MEMORY)
+def test_the_command_line_runs_all_that_stays_in_memory(lake: Path, sql: str) -> None:
+    execute(connect(lake, locked=True), sql, lake=lake)
+
+
+def test_the_command_line_runs_nothing_else(lake: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    folder = lake.parent
+    (live,) = lake.glob("rollouts/source=*/day=*/*.parquet")
+    (lake / "rollouts" / "out").symlink_to(folder)
+    before = every_file(folder)
+    for sql in REFUSED:
+        code = run(["sql", sql.format(folder=folder, lake=lake, live=live), "--lake", str(lake)])
+        out, err = capsys.readouterr()
+        assert (code, out, err.count("\n")) == (2, "", 1), sql
+        assert "--unsafe" in err or "getenv" in sql or "query(" in sql, err
+    (lake / "rollouts" / "out").unlink()
+    before.pop(lake / "rollouts" / "out", None)
+    assert every_file(folder) == before
+
+
+def test_unsafe_lifts_it(lake: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    sql = f"COPY (SELECT count(*) AS n FROM rollouts) TO '{tmp_path}/n.csv'; FROM '{tmp_path}/n.csv'"
+    assert run(["sql", sql, "--unsafe", "--csv", "--lake", str(lake)]) == 0
+    assert capsys.readouterr().out == "n\n1\n"
+
+
+def test_a_locked_connection_sees_what_came_since(tmp_path: Path) -> None:
+    lake = make_lake(tmp_path / "lake", [refund()])
+    connection = connect(lake.root, locked=True)
+    execute(connection, "CREATE TABLE mine AS SELECT 1")
+    add_files(lake, "/logs/a.jsonl")
+    open_views(connection, lake.root)
+    ((mine, files),) = execute(connection, "SELECT (SELECT count(*) FROM mine), count(*) FROM sources").rows
+    assert (mine, files) == (1, 1)
+
+
+def test_what_outgrows_memory_is_parked_in_a_folder_of_this_process_alone(lake: Path) -> None:
+    connection = connect(lake, locked=True, memory_limit="60MB")
+    sql = "SELECT range, repeat('x', 100) || range AS s FROM range(1_000_000) ORDER BY hash(range)"
+    assert len(list(zip(execute(connection, sql).rows, range(5), strict=False))) == 5
+    folder = Path(str(connection.execute("SELECT current_setting('temp_directory')").fetchall()[0][0])).parent
+    assert folder.stat().st_mode & 0o777 == 0o700
+
+
+def test_the_folders_are_the_tables() -> None:
+    assert tuple(TABLES) == FOLDERS
 
 
 def test_only_one_statement_that_reads_passes() -> None:
