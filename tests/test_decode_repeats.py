@@ -1,0 +1,51 @@
+"""A decoder of records gives what decoding each alone gives, whatever it shares between them."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from etl.decode import Decoded, JsonError, RecordDecoder, decode
+
+_LONG = "x" * 1_100
+_MEMBERS = [
+    text.replace("LONG", _LONG)
+    for text in (
+        '[{"name": "LONG", "n": 1}]',
+        '[{"name": "LONG", "n": 2}]',
+        '[{"name": "LONG", "n": 1, "n": 2}]',
+        '{"a": ' + '{"b": ["LONG", ' * 30 + "1" + "]}" * 30 + "}",
+        "[" * 401 + '"LONG"' + "]" * 401,
+        '[NaN, "LONG"]',
+        '["LONG\\ud800"]',
+        '["\\u0022LONG"]',
+        '"LONG"',
+    )
+]
+
+
+def _decoded(by: Callable[[bytes], Decoded], raw: bytes) -> str:
+    try:
+        return repr(by(raw))
+    except JsonError as error:
+        return str(error)
+
+
+@given(st.lists(st.tuples(st.sampled_from(["tools", "messages"]), st.sampled_from(_MEMBERS)), max_size=100))
+def test_what_is_shared_is_what_would_have_been_decoded(records: list[tuple[str, str]]) -> None:
+    decoder = RecordDecoder()
+    for name, member in records:
+        raw = f'{{"id": 1, "{name}": {member}}}'.encode()
+        assert _decoded(decoder.decode, raw) == _decoded(decode, raw)
+
+
+def test_a_member_that_never_repeats_is_not_kept() -> None:
+    decoder = RecordDecoder()
+    for number in range(200):
+        raw = json.dumps({"messages": [number, _LONG], "tools": [number % 20, _LONG]}).encode()
+        assert decoder.decode(raw) == decode(raw)
+    kept = {name: len(repeats.values) for name, repeats in decoder._repeats.items()}
+    assert kept == {"messages": 0, "tools": 20}
