@@ -75,7 +75,8 @@ def decode(raw: bytes, nesting: int = MAX_DEPTH) -> Decoded:
     try:
         return Decoded(_checked(raw, nesting))
     except (ValueError, RecursionError):
-        return _exact(raw, nesting)
+        pass  # an error raised in here would hold this one, and with it every frame below, in a cycle
+    return _exact(raw, nesting)
 
 
 class RecordDecoder:
@@ -95,6 +96,8 @@ class RecordDecoder:
             members = _members.decode(raw)
             value = {name: self._member(name, bytes(text)) for name, text in members.items()}
         except (ValueError, RecursionError):
+            members = {}
+        if not members:
             return decode(raw, self._nesting)
         # What is left of the text when its members are taken away must be exactly their names, else one occurs twice.
         count = len(members)
@@ -252,12 +255,18 @@ def _exact(raw: bytes, nesting: int) -> Decoded:
     start = len(text) - len(text.lstrip(" \t\r\n"))
     try:
         value, end = decoder.raw_decode(text, start)
+        failure = None
     except json.JSONDecodeError as error:
         position = len(text[: error.pos].encode("utf-8", "surrogateescape"))
         complete = bool(text[error.pos :].strip()) and not error.msg.startswith("Unterminated string")
-        raise JsonError(error.msg.removesuffix(" starting at"), position, complete) from None
+        failure = JsonError(error.msg.removesuffix(" starting at"), position, complete)
     except RecursionError:
-        raise JsonError(f"{TOO_DEEP} {nesting} levels", 0, True) from None
+        failure = JsonError(f"{TOO_DEEP} {nesting} levels", 0, True)
+    if failure is not None:
+        try:
+            raise failure
+        finally:
+            del failure
     if text[end:].strip(" \t\r\n"):
         raise JsonError(MORE_TEXT, len(text[:end].encode("utf-8", "surrogateescape")), True)
     if isinstance(value, (dict, list)) and _depth(value, nesting) > nesting:

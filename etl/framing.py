@@ -191,7 +191,7 @@ def _recovered(raw: bytes, line: int, offset: int, last: bool, limits: Limits) -
         try:
             decode(text, limits.nesting)
         except JsonError as error:
-            failure = error
+            failure = error.with_traceback(None)  # else it and this frame hold each other until the run ends
         start = _restart(text, failure)
         if start <= 0:
             yield broken(text, line, place, last, failure)
