@@ -32,6 +32,7 @@ from etl.cli.simulate import simulate
 from etl.cli.upkeep import changes, compact, forget, redact, retain, undo
 from etl.errors import EtlError, UsageError
 from etl.harmless import harmless_line
+from etl.permissions import PRIVATE
 
 __all__ = ["cli", "main", "run"]
 
@@ -130,9 +131,19 @@ def run(args: Sequence[str]) -> int:
     """Run one command line and return its exit code.
 
     An error is one line on stderr, and with `--json` an object on stdout too. `ETL_DEBUG` lets it through instead.
+    Whatever is written is its owner's alone, in every process and by every library, unless the lake is shared.
     """
+    inherited = os.umask(PRIVATE)
+    os.umask(inherited | PRIVATE)
     try:
-        code = cli.main(list(args), prog_name="etl", standalone_mode=False)
+        return _run(args, inherited)
+    finally:
+        os.umask(inherited)
+
+
+def _run(args: Sequence[str], inherited: int) -> int:
+    try:
+        code = cli.main(list(args), prog_name="etl", standalone_mode=False, obj=inherited)
     except click.Abort:
         return _fail(args, INTERRUPTED, "Interrupted", "interrupted; nothing half-written is visible")
     except NoArgsIsHelpError as error:

@@ -13,7 +13,7 @@ import click
 from click.core import ParameterSource
 
 from etl.cli.exits import DONE, DONE_WITH_FAILURES
-from etl.cli.options import pseudonym_key
+from etl.cli.options import follow_sharing, pseudonym_key
 from etl.errors import EtlError, UsageError
 
 if TYPE_CHECKING:
@@ -51,6 +51,7 @@ def nightly(
     config = load(path)
     if ctx.get_parameter_source("lake") != ParameterSource.DEFAULT:
         config = config.model_copy(update={"lake": ctx.params["lake"]})
+    follow_sharing(config.lake)
     with shown_progress() as progress:
         night = run(
             config,

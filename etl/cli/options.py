@@ -27,6 +27,20 @@ def _complete_format(_ctx: click.Context, _param: click.Parameter, incomplete: s
     return [CompletionItem(name, help=a.about) for name, a in adapters().items() if name.startswith(incomplete)]
 
 
+def _for_its_group(_ctx: click.Context, _param: click.Parameter, lake: str) -> str:
+    follow_sharing(lake)
+    return lake
+
+
+def follow_sharing(lake: str) -> None:
+    """Let the group read and write what this command writes where the folder of the lake is shared on purpose."""
+    from etl.permissions import PRIVATE, SHARED, is_shared
+
+    inherited = click.get_current_context().obj
+    if isinstance(inherited, int):
+        os.umask(inherited | (SHARED if "://" not in lake and is_shared(lake) else PRIVATE))
+
+
 def lake_option(command: Command) -> Command:
     """`--lake`, by default `ETL_LAKE` or ./lake."""
     return click.option(
@@ -36,6 +50,7 @@ def lake_option(command: Command) -> Command:
         show_default=True,
         show_envvar=True,
         metavar="DIR",
+        callback=_for_its_group,
         help="The lake: a folder, or a URI in an object store.",
     )(command)
 

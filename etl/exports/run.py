@@ -24,6 +24,7 @@ from etl.exports.request import MissingResults, Request, check_request
 from etl.exports.target import Target, target_named
 from etl.exports.tokenizing import Tokenizer
 from etl.exports.writing import write, written_schema
+from etl.permissions import folder_mode
 from etl.query import LakePath, connect
 
 _MEMORY = "1GB"
@@ -183,7 +184,7 @@ def _staging(folder: Path) -> Iterator[Path]:
     staging = Path(tempfile.mkdtemp(prefix=f".{folder.name}.", dir=folder.parent))
     try:
         yield staging
-        staging.chmod(0o755)
+        staging.chmod(folder_mode(folder))
         staging.replace(folder)
     finally:
         shutil.rmtree(staging, ignore_errors=True)

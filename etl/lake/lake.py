@@ -35,6 +35,7 @@ from etl.lake.sweep import Swept, sweep
 from etl.lake.undo import Undone, files_of, undo
 from etl.lake.upkeep import decide_events, decide_rejects, decide_sources
 from etl.lake.verify import Finding, verify
+from etl.permissions import folder_mode
 from etl.schema import TABLES
 from etl.shipped import schema_text
 
@@ -98,7 +99,7 @@ class Lake:
                     f"{place.root} holds other files and no lake; choose an empty folder, or one that is not there yet"
                 )
             if not place.is_remote:
-                place.root.mkdir(parents=True, exist_ok=True)
+                place.root.mkdir(mode=folder_mode(place.root), parents=True, exist_ok=True)
             for table in TABLES:
                 create_table(place, table)
         lake = cls.open(root, clock=clock)
