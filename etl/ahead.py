@@ -28,7 +28,7 @@ from etl.families import Families
 from etl.lake import StagedFile
 from etl.staging import RowBuffer, Settings, Staging
 
-HELD_BYTES = 12 << 20
+HELD_BYTES = 6 << 20
 """Bytes of payloads that wait in memory for more of their conversations, in each stream."""
 LEAST_GUESSES = 256
 """So many families are tried before a stream that mostly guesses wrong is left alone."""
