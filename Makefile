@@ -1,6 +1,6 @@
 # `make` or `make help` lists what there is. Everything runs in .venv, made from requirements.lock when that changes.
 .DEFAULT_GOAL := help
-.PHONY: help demo test test-trainers slow check format lint types drift lowest golden derive bench lock audit clean
+.PHONY: help demo test test-trainers slow check format lint types drift lowest golden derive bench lock audit sbom clean
 
 BIN := .venv/bin
 ENV := .venv/.made
@@ -61,6 +61,11 @@ lock:  ## Resolve the dependencies anew (needs uv)
 
 audit:  ## Look the locked packages up among known weaknesses (needs uv and the network)
 	uvx pip-audit --require-hashes --disable-pip --requirement requirements.lock
+
+sbom:  ## What a release consists of: dist/sbom.cdx.json, CycloneDX, from the locked packages (needs uv)
+	@mkdir -p dist
+	uvx --from 'cyclonedx-bom>=7,<8' cyclonedx-py requirements requirements.lock --output-reproducible \
+		--output-format JSON --output-file dist/sbom.cdx.json
 
 clean:  ## Remove what make made
 	rm -rf .venv .venv-lowest .venv-trainers .mypy_cache .pytest_cache .ruff_cache .hypothesis build dist

@@ -158,12 +158,24 @@ def write_parquet(lake: LakePath, sql: str, path: Path, *, unsafe: bool = False)
 
 
 def find_rollout(connection: duckdb.DuckDBPyConnection, rollout_id: str) -> dict[str, Any]:
-    """The row of `rollouts` (results filled in) whose id begins so; UsageError where none or several do."""
+    """The row of `rollouts` (results filled in) whose id begins so, or whose conversation has it as its id.
+
+    UsageError where none or several do.
+    """
     found = connection.execute(
         """SELECT rollout_id, source, day FROM rollouts_stored WHERE starts_with(rollout_id, $1)
            ORDER BY rollout_id <> $1, rollout_id LIMIT 6""",
         [rollout_id],
     ).fetchall()
+    if not found:
+        found = connection.execute(
+            """SELECT rollout_id, source, day FROM rollouts_stored WHERE conversation_id = $1
+               ORDER BY parent_id IS NOT NULL, started_at, rollout_id LIMIT 6""",
+            [rollout_id],
+        ).fetchall()
+        if len(found) > 1:
+            ids = ", ".join(str(row[0]) for row in found[:5]) + (", …" if len(found) > 5 else "")
+            raise UsageError(f"the conversation {rollout_id!r} has more than one row: {ids}; name one of them")
     if not found:
         some = 'etl sql "SELECT rollout_id FROM rollouts LIMIT 10"'
         raise UsageError(f"no rollout has the id {rollout_id!r}; list some with: {some}")

@@ -7,6 +7,7 @@ Tried with Ray 2.60.
 
 from __future__ import annotations
 
+import os
 import re
 import shutil
 import socket
@@ -58,6 +59,7 @@ def _start(ray: Any, address: str | None) -> None:
         if address is not None and (where := _HOST_PORT.fullmatch(address)):
             # Ray itself tries for minutes.
             socket.create_connection((where[1], int(where[2])), CONNECT_SECONDS).close()
+        os.environ["RAY_USAGE_STATS_ENABLED"] = "0"  # noqa: TID251  (Ray calls home otherwise, and has no argument for it)
         ray.init(
             address=address,
             log_to_driver=False,

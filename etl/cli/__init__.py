@@ -190,6 +190,8 @@ def _one_line(message: str) -> str:
 
 def _hint(error: click.ClickException) -> str:
     ctx = error.ctx if isinstance(error, click.UsageError) else None
+    if isinstance(error, click.NoSuchOption) and ctx is not None and ctx.command is cli:
+        return f"; options follow the command: etl COMMAND {error.option_name} …"
     return f" (see: {ctx.command_path} --help)" if ctx is not None else ""
 
 

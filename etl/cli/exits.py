@@ -4,11 +4,11 @@ from __future__ import annotations
 
 DONE = 0
 FAILED = 1
-"""Nothing half-written is visible."""
+"""Nothing half-written is visible. Also where `verify` found a fault that it did not repair."""
 WRONG_USAGE = 2
 """The command line, or the SQL, says something that cannot be meant."""
 DONE_WITH_FAILURES = 3
-"""Done, but a file failed (or records were rejected and `--fail-on-reject` was given; or `verify` found a fault)."""
+"""Done, but a file failed (or records were rejected and `--fail-on-reject` was given)."""
 INTERRUPTED = 130
 """Ctrl-C, as shells say it: 128 + SIGINT."""
 CLOSED_PIPE = 141

@@ -92,7 +92,7 @@ def show(rollout_id: str, lake: str, as_json: bool, full: bool) -> int:
     """Read one conversation, top to bottom.
 
     What was asked, each call and what came back, what was finally said. ROLLOUT_ID may be cut short as long as it is
-    the only one that begins so.
+    the only one that begins so; the id of a conversation will do where it has one row.
     """
     from etl.cli.tables import console, print_paged
     from etl.cli.values import print_json

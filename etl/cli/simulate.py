@@ -165,10 +165,10 @@ def print_simulation(report: SimulationReport, lake: str, *, suggest: bool = Tru
     out, rows = console(), report.rows
     rate = f", {report.attempts / report.seconds:,.0f} rows/s" if report.seconds else ""
     into = "nothing written (dry run)" if report.dry_run else f"into {lake}"
-    out.print(
-        f"Simulated {report.attempts:,} attempts at {report.asks:,} asks {into} in {report.seconds:.1f} s{rate}",
-        soft_wrap=True,
-    )
+    said = f"Simulated {report.attempts:,} attempts at {report.asks:,} asks {into} in {report.seconds:.1f} s{rate}"
+    if report.gaps is not None and not report.attempts:
+        said = "Nothing was simulated: no gap is left that simulation can fill"
+    out.print(said, soft_wrap=True)
     lines = [("rows", f"{rows.added:,} added, {rows.replaced:,} replaced, {rows.unchanged:,} unchanged")]
     if report.gaps is None:
         impossible = sum(report.impossible.values())

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from etl.lake import Conversation, Lake
     from etl.redact import Redactor
 
-_DURATION = re.compile(r"(\d+)\s*([smhdw])")
+_DURATION = re.compile(r"([0-9]{1,9})\s*([smhdw])")
 _MS = {"s": 1_000, "m": 60_000, "h": 3_600_000, "d": 86_400_000, "w": 604_800_000}
 _LONGEST_DAYS = 30
 

@@ -100,6 +100,8 @@ def test_the_options_of_ingest_arrive(etl, logs, tmp_path):
         (["sql", "SELECT 1", "--csv", "--json"], "exclude each other"),
         (["detect", "nowhere.json"], "does not exist"),
         (["nonsense"], "nonsense"),
+        (["--lake", "x", "sql", "SELECT 1"], "options follow the command: etl COMMAND --lake"),
+        (["retain", "٣d"], "give a duration such as 24h"),
     ],
 )
 def test_wrong_usage_is_one_line_and_exit_2(etl, monkeypatch, tmp_path, arguments, message):

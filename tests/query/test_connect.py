@@ -196,6 +196,15 @@ def test_a_rollout_is_found_by_the_beginning_of_its_id(tmp_path: Path) -> None:
         assert parent.rollout_id == "r_abc"
 
 
+def test_a_rollout_is_found_by_the_id_of_its_conversation(tmp_path: Path) -> None:
+    one, two, three = (rollout(f"r_{n}", conversation_id=f"c{n // 2}") for n in (1, 2, 3))
+    make_lake(tmp_path / "lake", [one, two, three])
+    with connect(tmp_path / "lake") as connection:
+        assert find_rollout(connection, "c0")["rollout_id"] == "r_1"
+        with pytest.raises(UsageError, match="'c1' has more than one row: r_2, r_3; name one of them"):
+            find_rollout(connection, "c1")
+
+
 def test_kin_are_children_and_other_attempts(tmp_path: Path) -> None:
     make_lake(tmp_path / "lake", attempts([0.0, 1.0, None], task="t", group="g"), [rollout("r_alone")])
     with connect(tmp_path / "lake") as connection:
