@@ -25,6 +25,8 @@ from tests.bench.simulation import section
 HERE = Path(__file__).parent
 REPO = HERE.parent.parent
 MB = 1_000_000
+KEPT = (first_load.HEADING, "## What the time is spent on")
+"""Sections of RESULTS.md that are written elsewhere."""
 
 
 class Cost(NamedTuple):
@@ -143,8 +145,9 @@ def main() -> None:
             f"# Benchmarks\n\nWritten by `make bench` on {today} ({machine}). CPU seconds, best of {given.rounds}.\n\n"
         )
         results = HERE / "RESULTS.md"
-        loads = first_load.kept(results.read_text(encoding="utf-8")) if results.exists() else ""
-        results.write_text(f"{head}{text}\n" + (f"\n{loads}\n" if loads else ""), encoding="utf-8")
+        before = results.read_text(encoding="utf-8") if results.exists() else ""
+        kept = [first_load.kept(before, heading) for heading in KEPT]
+        results.write_text("\n".join([head + text + "\n", *(f"{part}\n" for part in kept if part)]), encoding="utf-8")
 
 
 if __name__ == "__main__":

@@ -124,9 +124,11 @@ def load(paths: list[Path], lake: Path) -> dict[str, Any]:
     return answer.get()
 
 
-def kept(results: str) -> str:
-    """The section of RESULTS.md that this measures, which `make bench` leaves as it is; empty where there is none."""
-    start = results.find(HEADING)
+def kept(results: str, heading: str = HEADING) -> str:
+    """A section of RESULTS.md that `make bench` leaves as it is: by default the one that this measures; empty where
+    there is none.
+    """
+    start = results.find(heading)
     if start < 0:
         return ""
     end = results.find("\n## ", start + 1)
