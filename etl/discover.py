@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import fnmatch
-import glob
 import os
 import re
 import stat
@@ -64,10 +63,18 @@ def _roots(given: str) -> list[Path]:
     path = Path(given).expanduser()
     if path.exists() or path.is_symlink():
         return [path]
-    matches = sorted(glob.glob(str(path), recursive=True, include_hidden=True))  # noqa: PTH207 (absolute globs too)
+    matches = _matches(path)
     if not matches:
         raise UsageError(f"{given}: no such file or folder, and no file matches it as a glob")
-    return [Path(match) for match in matches]
+    return matches
+
+
+def _matches(pattern: Path) -> list[Path]:
+    """What a glob matches; `**` follows no link to a folder, as two that lead back would never end."""
+    # Two stars that are not all of a part mean one.
+    parts = [part if part == "**" else re.sub(r"\*\*+", "*", part) for part in pattern.parts]
+    fixed = next((number for number, part in enumerate(parts) if _GLOB.search(part)), len(parts))
+    return sorted(Path(*parts[:fixed]).glob(str(Path(*parts[fixed:])))) if fixed < len(parts) else []
 
 
 def _remote_roots(given: str) -> list[Path]:

@@ -32,7 +32,7 @@ from etl.zipped import named, opened
 
 BLOCK = 1 << 20
 """Bytes read at a time."""
-_SIP = 1024
+_SIP = 256
 JSON_OPENERS = (b"{", b"[")
 _MAGIC_BYTES = 32
 

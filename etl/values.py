@@ -6,10 +6,15 @@ import datetime as dt
 import decimal
 import json
 import math
+import re
 from collections.abc import Mapping
 from typing import Any
 
 from etl.harmless import json_escaped
+
+_FORMULA = frozenset("=+-@\t\r\uff1d\uff0b\uff0d\uff20")
+"""How a cell begins that spreadsheets run, the wide forms of the signs too."""
+_NUMBER = re.compile(r"[-+]?[0-9]+(?:[.,][0-9]+)*(?:[eE][-+]?[0-9]+)?%?")
 
 
 def plain(value: Any) -> Any:
@@ -53,7 +58,13 @@ def cell(value: Any) -> str:
 
 
 def csv_line(values: tuple[Any, ...]) -> str:
-    """One line of CSV (RFC 4180); the empty string is quoted and null is not, so that they stay apart."""
+    """One line of CSV (RFC 4180); the empty string is quoted and null is not, so that they stay apart.
+
+    A text that a spreadsheet would take for a formula has an apostrophe before it, as there one writes a text.
+
+    >>> csv_line(("=1+1", -1, "-1", "a"))
+    "'=1+1,-1,-1,a\\n"
+    """
     return ",".join(_csv_cell(value) for value in values) + "\n"
 
 
@@ -61,6 +72,8 @@ def _csv_cell(value: Any) -> str:
     if value is None:
         return ""
     text = cell(value)
+    if isinstance(value, str) and text[:1] in _FORMULA and not _NUMBER.fullmatch(text):
+        text = f"'{text}"
     if text and not any(char in text for char in ',"\r\n'):
         return text
     return '"' + text.replace('"', '""') + '"'

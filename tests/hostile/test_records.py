@@ -25,7 +25,7 @@ def _ingested(text: bytes, tmp_path: Path, seconds: float = 5.0) -> tuple[dict[s
     log = tmp_path / "log.jsonl"
     log.write_bytes(text)
     started = time.process_time()
-    report = etl.ingest([log], lake=tmp_path / "lake", now=NOW, strict=True)
+    report = etl.ingest([log], lake=tmp_path / "lake", now=NOW, strict=True, format="openai_messages")
     assert time.process_time() - started < seconds * max(1.0, len(text) / 1e6)
     (file,) = report.files
     return dict(file.rejects), len(rows(tmp_path / "lake"))

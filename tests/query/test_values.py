@@ -53,7 +53,8 @@ def test_whatever_comes_is_valid_json(value):
 def test_csv_reads_back_and_keeps_null_apart_from_empty(values):
     line = csv_line(tuple(values))
     (row,) = csv.reader(io.StringIO(line, newline=""))
-    assert row == [value or "" for value in values] or (values == [None] and row == [])
+    cells = [cell.removeprefix("'") if cell[1:2] in tuple("=+-@\t\r＝＋－＠") else cell for cell in row]
+    assert [value or "" for value in values] in (row, cells) or (values == [None] and row == [])
     if values == [""]:
         assert line == '""\n'
     if values == [None]:
