@@ -1,6 +1,6 @@
 # `make` or `make help` lists what there is. Everything runs in .venv, made from requirements.lock when that changes.
 .DEFAULT_GOAL := help
-.PHONY: help demo test test-trainers slow check format lint types drift lowest golden derive bench lock audit sbom clean
+.PHONY: help demo test test-trainers slow check format lint types drift lowest golden derive bench lock audit sbom fuzz clean
 
 BIN := .venv/bin
 ENV := .venv/.made
@@ -55,6 +55,12 @@ golden: $(ENV)  ## Write the golden rows anew: read the diff before committing i
 bench: $(ENV)  ## Speed and memory against the floor and against DuckDB's own copy (minutes)
 	@$(BIN)/python -m tests.bench.bench
 
+fuzz: $(ENV)  ## Fuzz adapters and readers, hours in all: make fuzz [TARGET="otlp zip"] [MINUTES=5]
+	@$(BIN)/python -c 'import atheris' 2>/dev/null || $(BIN)/python -m pip install --quiet 'atheris>=3,<4' 2>/dev/null \
+		|| uv pip install --quiet --python $(BIN)/python 'atheris>=3,<4' 2>/dev/null \
+		|| echo "atheris does not install here: the same mutations, without looking at what they reach" >&2
+	@$(BIN)/python -m tests.fuzz $(TARGET) $(if $(MINUTES),--minutes $(MINUTES))
+
 lock:  ## Resolve the dependencies anew (needs uv)
 	uv pip compile pyproject.toml --quiet --group dev --universal --generate-hashes --python-version 3.11 \
 		--no-emit-index-url --upgrade --custom-compile-command "make lock" --output-file requirements.lock
@@ -68,4 +74,4 @@ sbom:  ## What a release consists of: dist/sbom.cdx.json, CycloneDX, from the lo
 		--output-format JSON --output-file dist/sbom.cdx.json
 
 clean:  ## Remove what make made
-	rm -rf .venv .venv-lowest .venv-trainers .mypy_cache .pytest_cache .ruff_cache .hypothesis build dist
+	rm -rf .fuzz .venv .venv-lowest .venv-trainers .mypy_cache .pytest_cache .ruff_cache .hypothesis build dist

@@ -37,7 +37,7 @@ class ClaudeStreamJson(Adapter):
     """Captures of Claude Code's printed events."""
 
     name = "claude_stream_json"
-    version = 1
+    version = 2
     about = "claude -p --output-format stream-json (or json): JSON Lines of system, assistant, user and result events"
     ignores: ClassVar[dict[str, str]] = {**_IGNORED, f"{_UNKNOWN}:*": "a type of event not known here"}
 
@@ -106,6 +106,8 @@ class _Session:
         """The main thread, then the sub-agents; a record belongs to the thread that it names."""
         launched: dict[str, str] = {}
         for thread, records in self._threads.items():
+            if not records:
+                continue  # only what a sub-agent said was captured
             made = self._thread(thread, records)
             for message in made.messages:
                 for call in message.calls or ():
@@ -123,7 +125,7 @@ class _Session:
         transcript = Transcript(lines)
         for line in lines:
             transcript.add(line, False)
-        made = Conversation(transcript.messages(), records or self._records[:1], branch=thread)
+        made = Conversation(transcript.messages(), records, branch=thread)
         made.native_id = self._name or f"h_{self._attempt}"
         made.attempt, made.conversation_id = self._attempt, self._name
         made.agent, made.flags = "claude-code", transcript.flags
