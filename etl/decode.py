@@ -10,11 +10,11 @@ from __future__ import annotations
 import json
 import math
 import re
+import sys
 from itertools import islice
 from typing import Any, NamedTuple
 
 import msgspec
-import numpy as np
 
 MAX_DEPTH = 400
 """Deepest nesting of a record; deeper ones are rejected, since every later reader recurses too."""
@@ -151,10 +151,12 @@ def _checked(text: bytes, nesting: int) -> Any:
     value = _plain.decode(text)
     if type(value) is dict or type(value) is list:
         encoded = _encode(value)
-        if len(text) < _COUNTED_NATIVELY:
+        if len(text) < _COUNTED_NATIVELY or "numpy" not in sys.modules:  # an ingest has it with Arrow, `detect` neither
             lost = text.count(b'"') != encoded.count(b'"')
             opened = text.count(b"{") + text.count(b"[") if len(text) > nesting else 0
         else:
+            import numpy as np
+
             data, again = np.frombuffer(text, np.uint8), np.frombuffer(encoded, np.uint8)
             lost = bool(np.count_nonzero(data == _QUOTE) != np.count_nonzero(again == _QUOTE))
             opened = int(np.count_nonzero((data | _CASE) == _BRACE))
