@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from typing import Any
 
 import msgspec
@@ -42,6 +43,7 @@ class Turn(msgspec.Struct):
     rest: dict[str, Any]
 
 
+@functools.lru_cache(1024)
 def camel(name: str) -> str:
     """A key in the spelling of the REST API.
 

@@ -20,8 +20,10 @@ _TRACE = frozenset({"object", "id", "trace_id", "spans", "group_id", "data"})
 
 def is_trace(value: Any) -> bool:
     """Whether an object is a trace of the SDK."""
-    named = isinstance(value, dict) and trace_id(value) is not None
-    return named and (value.get("object") == "trace" or isinstance(value.get("workflow_name"), str))
+    if not isinstance(value, dict):
+        return False
+    told = value.get("object") == "trace" or isinstance(value.get("workflow_name"), str)
+    return told and trace_id(value) is not None
 
 
 def trace_id(value: Mapping[str, Any]) -> str | None:

@@ -144,6 +144,8 @@ def _units(value: Any, around: dict[str, Any], depth: int) -> Iterator[Unit]:
             held = [value[key] for key in _HOLDERS if isinstance(value.get(key), (list, dict))]
             if not held:
                 held = [item for item in value.values() if isinstance(item, list) and any(map(is_span, item))]
+            if not held:
+                return
             inner = around
             trace = first(value, _TRACE) or (agents_sdk.trace_id(value) if agents_sdk.is_trace(value) else None)
             if trace is not None:
