@@ -14,14 +14,15 @@ GOOD = b'{"messages":[{"role":"user","content":"Is it open?"},{"role":"assistant
 """A record that is to be read, whatever lies beside it."""
 
 _RUN = """
-import json, resource, sys
+import json, pathlib, re, resource, sys
 resource.setrlimit(resource.RLIMIT_AS, (8 << 30, 8 << 30))
 import etl
 report = etl.ingest([sys.argv[1]], lake=sys.argv[2])
 used = resource.getrusage(resource.RUSAGE_SELF)
-peak = used.ru_maxrss >> (20 if sys.platform == "darwin" else 10)
+status = pathlib.Path("/proc/self/status")  # `ru_maxrss` is also of the process that started this one
+peak = int(re.search("VmHWM:\\s*(\\d+)", status.read_text())[1]) << 10 if status.exists() else used.ru_maxrss
 files = [[file.uri, file.state, file.error, dict(file.rejects), file.rows] for file in report.files]
-print(json.dumps({"files": files, "cpu": used.ru_utime + used.ru_stime, "mb": peak}))
+print(json.dumps({"files": files, "cpu": used.ru_utime + used.ru_stime, "mb": peak >> 20}))
 """
 
 

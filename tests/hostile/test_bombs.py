@@ -23,7 +23,8 @@ from etl.opening import BLOCK, Truncated, blocks
 from tests.hostile.measured import GOOD, cost
 from tests.lakes import NOW, rows
 
-GIGABYTE = 1 << 30
+HUGE = 300 << 20
+"""More than a record may have."""
 PACKERS: dict[str, Callable[[bytes], bytes]] = {
     "gzip": lambda data: gzip.compress(data, 1),
     "bzip2": bz2.compress,
@@ -138,14 +139,14 @@ def test_an_xz_stream_that_asks_for_much_memory_is_refused(tmp_path: Path) -> No
 
 @pytest.mark.slow
 @pytest.mark.parametrize("name", ["zstd line", "gzip zeros", "bzip2 zeros", "zip bzip2", "zip lzma", "zip deflate"])
-def test_a_gigabyte_costs_little_memory(name: str, tmp_path: Path) -> None:
+def test_hundreds_of_megabytes_cost_little_memory(name: str, tmp_path: Path) -> None:
     kind, _, what = name.partition(" ")
-    data = _line(GIGABYTE) if what not in ("zeros",) else bytes(GIGABYTE)
+    data = _line(HUGE) if what not in ("zeros",) else bytes(HUGE)
     log = tmp_path / "log"
     log.write_bytes(_zip(data, METHODS[what]) if kind == "zip" else PACKERS[kind](data))
     del data
     spent = cost(log, tmp_path / "lake")
     ((state, error, _, _),) = spent.files
     assert state == "skipped" if what == "zeros" else ("bomb" in str(error) or "too_long" in spent.files[0][2])
-    assert spent.mb < 1_000
+    assert spent.mb < 700
     assert spent.cpu < 30
