@@ -49,7 +49,7 @@ def _batches(
 
 
 def _frame(root: Path, columns: Sequence[str] | None, predicate: pl.Expr | None, n_rows: int | None) -> pl.LazyFrame:
-    files = [file.path for file in Lake.open(root).live("rollouts")]
+    files = [file.path for file in Lake.open(root, older=True).live("rollouts")]
     schema = _schema()
     if files:
         as_text = {key: pl.String() for key in _KEYS}

@@ -29,7 +29,7 @@ from etl.cli.operations import rejects, sources, verify
 from etl.cli.pages import report, serve
 from etl.cli.query import shell, show, sql
 from etl.cli.simulate import simulate
-from etl.cli.upkeep import changes, compact, forget, redact, retain, undo
+from etl.cli.upkeep import changes, compact, forget, migrate, redact, retain, undo
 from etl.errors import EtlError, UsageError
 from etl.harmless import harmless_line
 from etl.permissions import PRIVATE
@@ -108,6 +108,7 @@ for _command in (
     forget,
     redact,
     compact,
+    migrate,
     demo,
 ):
     cli.add_command(_command)

@@ -155,7 +155,7 @@ def _and_since(lake: str, batch: str, where: str | None) -> str:
     """The condition, and that a row is of a batch after that one: it stands in export.json, to be repeated."""
     from etl.lake import Lake
 
-    later = ", ".join(f"'{name}'" for name in Lake.open(lake).batches_since(batch))
+    later = ", ".join(f"'{name}'" for name in Lake.open(lake, older=True).batches_since(batch))
     condition = f"batch_id IN ({later})" if later else "false"
     return condition if where is None else f"({where}) AND {condition}"
 

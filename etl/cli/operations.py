@@ -36,7 +36,7 @@ def sources(lake: str, as_json: bool, source: str | None, state: str | None) -> 
     listed = [{**file, "file": file["error"] or file["uri"]} for file in files]
     drifted = [
         found
-        for found in drift(source_runs(Lake.open(lake).reports()))
+        for found in drift(source_runs(Lake.open(lake, older=True).reports()))
         if state is None and source in (None, found.source)
     ]
     code = _print(as_json, "sources", files, columns, listed, {"drift": [found._asdict() for found in drifted]})

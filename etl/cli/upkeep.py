@@ -1,4 +1,4 @@
-"""`etl compact`, `etl changes`, `etl undo` and `etl retain`: what a lake needs over the years."""
+"""`etl migrate`, `etl compact`, `etl changes`, `etl undo` and `etl retain`: what a lake needs over the years."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from uuid import uuid4
 
 import click
 
-from etl.cli.exits import DONE
+from etl.cli.exits import DONE, FAILED
 from etl.cli.options import json_option, lake_option, pseudonym_key, redact_option
 
 if TYPE_CHECKING:
@@ -50,6 +50,38 @@ def compact(lake: str, as_json: bool) -> int:
 @click.command()
 @lake_option
 @json_option
+@click.option("--dry-run", is_flag=True, help="Say what would be done, and write nothing.")
+def migrate(lake: str, as_json: bool, dry_run: bool) -> int:
+    """Bring a lake that an older etl wrote to the present version.
+
+    Each table changes in one commit, and what was written anew is verified. Doing it again changes nothing.
+    """
+    from etl.cli.tables import console, note, print_listing
+    from etl.cli.values import print_json
+    from etl.lake import Lake
+    from etl.lake.migrations import present_version
+
+    done, findings = Lake.open(lake, older=True).migrate(dry_run=dry_run)
+    old = [of for of in done if of.version < present_version()]
+    if as_json:
+        tables = [of._asdict() for of in old]
+        told = {"version": present_version(), "dry_run": dry_run, "tables": tables}
+        print_json({**told, "findings": [found._asdict() for found in findings]})
+    elif old:
+        print_listing(
+            console(), ("table", "of version", "files written anew", "rows in them"), [list(of) for of in old]
+        )
+        note(f"to version {present_version()}" + (": nothing was written (--dry-run)" if dry_run else ""))
+    else:
+        note(f"the lake is of version {present_version()}, the newest that this etl knows")
+    for found in () if as_json else findings:
+        note(f"{found.code}: {found.path} {found.message}")
+    return FAILED if findings else DONE
+
+
+@click.command()
+@lake_option
+@json_option
 @click.option("--since", metavar="BATCH", help="List the rollouts that came or changed after this batch.")
 def changes(lake: str, as_json: bool, since: str | None) -> int:
     """List the batches that changed the lake, or the rollouts that came or changed since one of them."""
@@ -57,7 +89,7 @@ def changes(lake: str, as_json: bool, since: str | None) -> int:
     from etl.cli.values import print_json
     from etl.lake import Lake
 
-    opened = Lake.open(lake)
+    opened = Lake.open(lake, older=True)
     if since is None:
         name, rows = "batches", _batches(opened)
     else:
@@ -142,7 +174,7 @@ def retain(duration: str | None, lake: str, as_json: bool) -> int:
     from etl.lake import Lake
 
     if duration is None:
-        kept = Lake.open(lake).retain_ms
+        kept = Lake.open(lake, older=True).retain_ms
     else:
         kept = _milliseconds(duration)
         with _open(lake) as opened:

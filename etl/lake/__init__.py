@@ -16,7 +16,7 @@ from etl.lake.batch import guest
 from etl.lake.errors import reading
 from etl.lake.forget import Conversation, Forgotten
 from etl.lake.labels import Label
-from etl.lake.lake import KnownFile, Lake
+from etl.lake.lake import KnownFile, Lake, Migration
 from etl.lake.log import LiveFile
 from etl.lake.parquet import open_parquet
 from etl.lake.partition import check_source
@@ -33,6 +33,7 @@ __all__ = [
     "Label",
     "Lake",
     "LiveFile",
+    "Migration",
     "RowCounts",
     "StagedFile",
     "StagingWriter",

@@ -11,7 +11,7 @@ from typing import NamedTuple, TypeVar
 from etl.errors import ConflictError, LakeError
 from etl.lake.batch import Batch, Claim
 from etl.lake.errors import LIBRARY_ERRORS, file_is_gone, lake_error
-from etl.lake.log import NewFile, Snapshot, UncertainError, commit, snapshot
+from etl.lake.log import NewFile, Snapshot, UncertainError, commit, newest_version, snapshot
 from etl.lake.lookup import Lookup
 from etl.lake.partition import folder_of
 from etl.lake.place import Place, new_name
@@ -78,7 +78,7 @@ class MovedOnError(ConflictError):
 def try_again(to: Committing, table: str, attempt: Callable[[], T]) -> T:
     """The result of an attempt, which is made again while others are first; ConflictError after `TRIES` times."""
     for number in range(TRIES):
-        seen = snapshot(to.place, table).version
+        seen = newest_version(to.place, table)
         try:
             return attempt()
         except MovedOnError:
@@ -87,7 +87,7 @@ def try_again(to: Committing, table: str, attempt: Callable[[], T]) -> T:
             pass
         except LIBRARY_ERRORS as error:
             # A file that is gone was replaced by another writer, unless no other writer was there.
-            if not file_is_gone(error) or snapshot(to.place, table).version == seen:
+            if not file_is_gone(error) or newest_version(to.place, table) == seen:
                 raise lake_error(f"commit to {table} of {to.place.root}", error) from error
         longest = min(LONGEST_WAIT, 0.02 * 2**number)
         time.sleep(secrets.randbelow(1_000_000) / 1_000_000 * longest)
@@ -96,16 +96,16 @@ def try_again(to: Committing, table: str, attempt: Callable[[], T]) -> T:
     )
 
 
-def commit_plan(to: Committing, base: Snapshot, planned: Plan, *, data_change: bool = True) -> int:
+def commit_plan(to: Committing, base: Snapshot, planned: Plan, *, data_change: bool = True, anew: bool = False) -> int:
     """Writes, renames, commits, and unlinks what is not retained.
 
-    On failure the staged files are back where they were, the others gone.
+    On failure the staged files are back where they were, the others gone. `anew` as in `log.commit`.
     """
     written: list[StagedFile] = []
     try:
         for rewrite in planned.rewrites:
             written += write_rewrite(rewrite, base.table, to.batch)
-        version = _place_and_commit(to, base, [*planned.taken, *written], planned.removed, data_change)
+        version = _place_and_commit(to, base, [*planned.taken, *written], planned.removed, data_change, anew)
     except (*LIBRARY_ERRORS, LakeError):
         for file in written:
             Path(file.path).unlink(missing_ok=True)
@@ -117,7 +117,12 @@ def commit_plan(to: Committing, base: Snapshot, planned: Plan, *, data_change: b
 
 
 def _place_and_commit(
-    to: Committing, base: Snapshot, files: Sequence[StagedFile], removed: Sequence[str], data_change: bool
+    to: Committing,
+    base: Snapshot,
+    files: Sequence[StagedFile],
+    removed: Sequence[str],
+    data_change: bool,
+    anew: bool,
 ) -> int:
     """Brings the files to their places and commits them; on failure they are taken back."""
     added = [_placed(file) for file in files]
@@ -132,7 +137,7 @@ def _place_and_commit(
                 moved.append((old, new))
             to.place.sync_data(base.table, [file.path for file in added])
             info, now_ms = {"batch_id": to.batch.id}, int(to.clock() * 1000)
-            return commit(to.place, base, added, removed, info=info, now_ms=now_ms, data_change=data_change)
+            return commit(to.place, base, added, removed, info=info, now_ms=now_ms, data_change=data_change, anew=anew)
         except (*LIBRARY_ERRORS, LakeError) as error:
             if not isinstance(error, UncertainError):
                 for old, new in reversed(moved):

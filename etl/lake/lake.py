@@ -21,8 +21,9 @@ from etl.lake.errors import one_line, reading
 from etl.lake.forget import Conversation, Forgotten, forget
 from etl.lake.history import Commit, batches_since, history
 from etl.lake.labels import Label, label_row
-from etl.lake.log import LiveFile, create_table, snapshot
+from etl.lake.log import LiveFile, Snapshot, create_table, snapshot
 from etl.lake.lookup import Lookup
+from etl.lake.migrate import Migrated, migrate_table
 from etl.lake.parquet import open_parquet
 from etl.lake.partition import check_source
 from etl.lake.place import STAGING, Place
@@ -62,6 +63,14 @@ class KnownFile(NamedTuple):
     records_used: int
 
 
+class Migration(NamedTuple):
+    """What a migration did, or would do."""
+
+    tables: list[Migrated]
+    findings: list[Finding]
+    """What is wrong with the tables that were written anew."""
+
+
 class Lake:
     """An open lake. Reading needs nothing more; a commit needs an open batch:
 
@@ -76,16 +85,19 @@ class Lake:
         self._place = place
         self._clock = clock
         self._batch: Batch | None = None
+        self._older = False
 
     @classmethod
-    def open(cls, root: str | os.PathLike[str], *, clock: Callable[[], float] = time.time) -> Self:
+    def open(cls, root: str | os.PathLike[str], *, clock: Callable[[], float] = time.time, older: bool = False) -> Self:
         """The lake of that folder; LakeError where there is none, or one that this version cannot read or write.
 
-        `clock` gives seconds since 1970; removals in the Delta log carry its time.
+        `clock` gives seconds since 1970; removals in the Delta log carry its time. `older`: a lake of an older version
+        will do, which can be read and migrated, and not be written.
         """
         lake = cls(Place(root), clock)
+        lake._older = older
         for table in TABLES:
-            snapshot(lake._place, table)
+            lake._snapshot(table)
         return lake
 
     @classmethod
@@ -118,7 +130,7 @@ class Lake:
     @property
     def id(self) -> str:
         """What the lake is known by wherever it is moved to."""
-        return str(snapshot(self._place, "rollouts").delta.metadata().id)
+        return str(self._snapshot("rollouts").delta.metadata().id)
 
     @property
     def root(self) -> str:
@@ -130,6 +142,7 @@ class Lake:
         """Opens the batch under which files are staged and committed; gives its folder, which goes at the end."""
         if self._batch is not None:
             raise LakeError(f"the batch {self._batch.id} is still open on this lake")
+        self._check_present()
         self._batch = Batch(self._place, batch_id)
         try:
             yield self._batch.folder
@@ -148,12 +161,12 @@ class Lake:
 
     def live(self, table: str) -> list[LiveFile]:
         """The data files of the newest version, by path. Read them inside `reading`: a commit may remove them."""
-        files = snapshot(self._place, table).files
+        files = self._snapshot(table).files
         return [files[path] for path in sorted(files)]
 
     def version(self, table: str) -> int:
         """The newest version of a table."""
-        return snapshot(self._place, table).version
+        return self._snapshot(table).version
 
     def commit_events(self, staged: Sequence[StagedFile]) -> int:
         """Appends the staged events that are not there yet and returns how many.
@@ -302,6 +315,29 @@ class Lake:
                 drop_lost(self._committing(), table, paths)
         done = "it was gone and is out of the table; the next ingest reads its sources again"
         return [f._replace(message=done, repaired=True) if f.code == "missing_file" else f for f in findings]
+
+    def migrate(self, *, dry_run: bool = False) -> Migration:
+        """Brings a lake that was opened as `older` to the present version, and verifies what was written anew."""
+        with contextlib.closing(Batch(self._place, f"migrate-{uuid4()}")) as batch:
+            to = Committing(self._place, batch, self._clock)
+            done = [migrate_table(to, table, dry_run=dry_run) for table in TABLES]
+            if dry_run:
+                return Migration(done, [])
+            self._check_present()
+            self._older = False
+        self.sweep()
+        self._write_companions()
+        written = [of.table for of in done if of.files]
+        return Migration(done, verify(self._place, self._now_ms(), repair=False, tables=written) if written else [])
+
+    def _snapshot(self, table: str) -> Snapshot:
+        return snapshot(self._place, table, older=self._older)
+
+    def _check_present(self) -> None:
+        """LakeError where the lake is of an older version."""
+        if self._older:
+            for table in TABLES:
+                snapshot(self._place, table)
 
     def _now_ms(self) -> int:
         return int(self._clock() * 1000)

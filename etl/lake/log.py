@@ -11,7 +11,6 @@ from __future__ import annotations
 
 import contextlib
 import json
-import re
 from collections.abc import Iterable, Mapping, Sequence
 from typing import NamedTuple
 from urllib.parse import unquote
@@ -26,14 +25,11 @@ from etl.errors import ConflictError, LakeError
 from etl.lake.errors import lake_error
 from etl.lake.parquet import check_footer
 from etl.lake.place import Place
-from etl.schema import PARTITIONS, SCHEMA_VERSION, arrow_schema
+from etl.lake.version import VERSION_KEY, check_present, stamp, stamped
+from etl.schema import PARTITIONS, arrow_schema
 
 CHECKPOINT_EVERY = 20
 """Versions between two checkpoints: readers of the plain log have at most so many small files to read after one."""
-
-_VERSION_KEY = "etl.schema_version"
-_READER, _WRITER = 1, 2
-"""The Delta protocol of our tables."""
 
 
 class LiveFile(NamedTuple):
@@ -92,7 +88,7 @@ def _create(folder: str, table: str) -> None:
             partition_by=list(PARTITIONS[table]),
             name=table,
             description=f"{table} of a lake made by rollout-etl",
-            configuration={_VERSION_KEY: SCHEMA_VERSION},
+            configuration={VERSION_KEY: stamp()},
             raise_if_key_not_exists=False,
             commit_properties=CommitProperties(max_commit_retries=0),
         )
@@ -103,12 +99,12 @@ def _create(folder: str, table: str) -> None:
             raise
 
 
-def snapshot(place: Place, table: str) -> Snapshot:
-    """The newest version of a table; LakeError where it is none of ours."""
+def snapshot(place: Place, table: str, *, older: bool = False) -> Snapshot:
+    """The newest version of a table; LakeError where it is none of ours, or `older` unless such a lake will do."""
     folder = str(place.table(table))
     try:
         delta = DeltaTable(folder)
-        _check_protocol(delta, place, table)
+        (stamped if older else check_present)(delta, place, table)
         # As a stream: `pa.table` would look for pandas, and load it where it is installed.
         actions = pa.RecordBatchReader.from_stream(delta.get_add_actions(flatten=True)).read_all()
     except TableNotFoundError:
@@ -141,14 +137,15 @@ def commit(
     now_ms: int,
     data_change: bool = True,
     lost: bool = False,
+    anew: bool = False,
 ) -> int:
     """Adds and removes files as the version after `base`, and returns that version.
 
     ConflictError when somebody else committed it first, or a file that goes is not there any more. LakeError when an
     added file is not there or not exactly of the table's schema, or the log cannot be written. `lost`: the
-    files that go are known to be gone.
+    files that go are known to be gone. `anew`: the table gets its present columns, and all files of `base` go.
     """
-    adds = [_add_action(place, base.table, file, data_change) for file in added]
+    adds: list[AddAction | RemoveAction] = [_add_action(place, base.table, file, data_change) for file in added]
     removes = [_remove_action(base, path, now_ms, data_change) for path in removed]
     for action in removes:
         if not lost and not place.data_file(base.table, action.path).exists():
@@ -156,8 +153,8 @@ def commit(
     token = str(uuid4())
     try:
         base.delta.create_write_transaction(
-            [*adds, *removes],
-            "append",
+            adds if anew else [*adds, *removes],  # the library itself removes what it overwrites
+            "overwrite" if anew else "append",
             Schema.from_arrow(arrow_schema(base.table)),
             list(PARTITIONS[base.table]),
             commit_properties=CommitProperties(custom_metadata={**info, "commit": token}, max_commit_retries=0),
@@ -180,6 +177,31 @@ def commit(
     if (base.version + 1) % CHECKPOINT_EVERY == 0:
         _checkpoint(place, base.table)
     return base.version + 1
+
+
+def newest_version(place: Place, table: str) -> int:
+    """The number of the newest version of a table, whoever wrote it."""
+    try:
+        return DeltaTable(str(place.table(table))).version()
+    except (DeltaError, OSError) as error:
+        raise lake_error(f"read the table {table} of {place.root}", error) from error
+
+
+def mark_present(place: Place, table: str) -> None:
+    """Says in the log that a table is of the present version; ConflictError when somebody else committed meanwhile."""
+    delta = DeltaTable(str(place.table(table)))
+    try:
+        delta.alter.set_table_properties(
+            {VERSION_KEY: stamp()},
+            raise_if_not_exists=False,
+            commit_properties=CommitProperties(max_commit_retries=0),
+            post_commithook_properties=PostCommitHookProperties(create_checkpoint=False, cleanup_expired_logs=False),
+        )
+    except (DeltaError, OSError) as error:
+        if newest_version(place, table) == delta.version():
+            raise lake_error(f"commit to {table} of {place.root}", error) from error
+        raise ConflictError(f"another writer committed to {table} first") from error
+    _checkpoint(place, table)
 
 
 def _add_action(place: Place, table: str, file: NewFile, data_change: bool) -> AddAction:
@@ -210,35 +232,3 @@ def _checkpoint(place: Place, table: str) -> None:
         delta = DeltaTable(str(place.table(table)))
         delta.create_checkpoint()
         delta.cleanup_metadata()
-
-
-def _check_protocol(delta: DeltaTable, place: Place, table: str) -> None:
-    """LakeError where the table was written by a newer product or a newer Delta, or is no table of ours."""
-    protocol = delta.protocol()
-    if protocol.min_reader_version > _READER or protocol.min_writer_version > _WRITER:
-        raise LakeError(
-            f"{place.table(table)} needs Delta reader {protocol.min_reader_version} and writer "
-            f"{protocol.min_writer_version}, this version of etl knows {_READER} and {_WRITER}: upgrade rollout-etl"
-        )
-    written = delta.metadata().configuration.get(_VERSION_KEY)
-    if written != SCHEMA_VERSION:
-        raise LakeError(
-            f"{place.table(table)} has the schema {written or 'of another program'}: {_version_advice(written)}"
-        )
-    fields = pa.schema(delta.schema().to_arrow())
-    wanted = pa.schema(Schema.from_arrow(arrow_schema(table)).to_arrow())
-    if not fields.equals(wanted):
-        names = sorted({*fields.names} ^ {*wanted.names}) or ["the types of columns"]
-        raise LakeError(
-            f"{place.table(table)} differs from {SCHEMA_VERSION} in {', '.join(names)}: another program changed it"
-        )
-
-
-def _version_advice(written: str | None) -> str:
-    ours = re.search(r"\d+$", SCHEMA_VERSION)
-    theirs = re.search(r"\d+$", written or "")
-    if ours is None or theirs is None:
-        return "choose another lake"
-    if int(theirs[0]) > int(ours[0]):
-        return f"this version of etl knows {SCHEMA_VERSION}: upgrade rollout-etl"
-    return f"this version of etl writes {SCHEMA_VERSION}: run `etl migrate`"

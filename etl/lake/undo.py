@@ -16,6 +16,7 @@ from etl.lake.commit import Committing, commit_plan, try_again
 from etl.lake.history import Commit, batches_since, history
 from etl.lake.log import LiveFile, Snapshot, snapshot
 from etl.lake.lookup import Lookup
+from etl.lake.migrations import brought_up
 from etl.lake.parquet import row_groups
 from etl.lake.plan import plan
 from etl.lake.staging import StagedFile, stage_rows
@@ -124,7 +125,10 @@ def _restored(
         stage_rows(
             to.batch.folder,
             base.table,
-            row_groups(before[int(file)].path, only=pa.array(positions, pa.int64())),
+            (
+                brought_up(base.table, rows)  # a lake may have been migrated since
+                for rows in row_groups(before[int(file)].path, only=pa.array(positions, pa.int64()))
+            ),
             before[int(file)].partition,
         )
         for file, positions in sorted(found)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import glob
 import json
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from typing import NamedTuple
 
 import duckdb
@@ -52,11 +52,11 @@ class Finding(NamedTuple):
     repaired: bool
 
 
-def verify(place: Place, now_ms: int, *, repair: bool) -> list[Finding]:
+def verify(place: Place, now_ms: int, *, repair: bool, tables: Iterable[str] = tuple(TABLES)) -> list[Finding]:
     """Every finding, leftovers first. `repair` removes these; `Lake.verify` takes lost files out of the log."""
     with one_line(f"verify the lake {place.root}"):
         findings = _leftovers(place, now_ms, repair)
-        for table in TABLES:
+        for table in tables:
             findings += _verify_table(place, table)
     return findings
 

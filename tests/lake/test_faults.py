@@ -63,7 +63,7 @@ def test_an_unknown_delta_feature(lake: Lake) -> None:
 
 @pytest.mark.parametrize(
     ("version", "advice"),
-    [("rollout.v2", "upgrade rollout-etl"), ("rollout.v0", "etl migrate"), ("something", "choose another lake")],
+    [("rollout.v2", "upgrade rollout-etl"), ("lake.v99", "upgrade rollout-etl"), ("something", "choose another lake")],
 )
 def test_another_schema_version(lake: Lake, version: str, advice: str) -> None:
     changed = metadata(lake, "rollouts")
