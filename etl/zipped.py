@@ -1,7 +1,10 @@
-"""Members of ZIP archives as files, Zstandard (method 93) included, which `zipfile` reads from Python 3.14 on only."""
+"""Members of ZIP archives as files: Zstandard (method 93), which `zipfile` reads from Python 3.14 on only, and bzip2,
+of which `zipfile` gives all at once that some bytes hold, gigabytes for a few of them.
+"""
 
 from __future__ import annotations
 
+import bz2
 import io
 import struct
 import zipfile
@@ -9,7 +12,7 @@ import zlib
 from collections import Counter
 from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import IO, cast
+from typing import IO, Protocol, cast
 
 import zstandard
 
@@ -40,7 +43,7 @@ def named(archive: zipfile.ZipFile) -> dict[str, zipfile.ZipInfo]:
 def opened(archive: zipfile.ZipFile, member: str) -> Iterator[IO[bytes]]:
     """The member for reading. BadZipFile where it is broken, RuntimeError where it is encrypted."""
     info = named(archive)[member]
-    if info.compress_type != ZSTANDARD:
+    if info.compress_type not in (ZSTANDARD, zipfile.ZIP_BZIP2):
         with archive.open(info) as plain:
             yield plain if info.compress_type in _BOUNDED else cast(IO[bytes], _Sips(plain))
         return
@@ -55,11 +58,15 @@ def opened(archive: zipfile.ZipFile, member: str) -> Iterator[IO[bytes]]:
         raise zipfile.BadZipFile(f"bad header of {member}")
     _, name, extra = _LOCAL_HEADER.unpack(header)
     held.seek(name + extra, io.SEEK_CUR)
-    yield cast(IO[bytes], _Zstandard(held, info))
+    yield cast(IO[bytes], _Member(held, info))
+
+
+class _Readable(Protocol):
+    def read(self, size: int = -1, /) -> bytes: ...
 
 
 class _Sips(io.RawIOBase):
-    """A member that `zipfile` gives as much of as its compressed bytes hold, a little at a time."""
+    """A member (LZMA) that `zipfile` gives as much of as its compressed bytes hold, a little at a time."""
 
     def __init__(self, plain: IO[bytes]) -> None:
         self._plain = plain
@@ -68,7 +75,7 @@ class _Sips(io.RawIOBase):
         return self._plain.read(_SIP if size < 0 else min(size, _SIP))
 
 
-class _Zstandard(io.RawIOBase):
+class _Member(io.RawIOBase):
     """The content of a member, its checksum compared at the end."""
 
     def __init__(self, held: IO[bytes], info: zipfile.ZipInfo) -> None:
@@ -76,8 +83,11 @@ class _Zstandard(io.RawIOBase):
         self._left = info.compress_size
         self._info = info
         self._checksum = 0
-        self._stream = zstandard.ZstdDecompressor().stream_reader(
-            cast(IO[bytes], _Bounded(self)), read_across_frames=True
+        packed = cast(IO[bytes], _Bounded(self))
+        self._stream: _Readable = (
+            zstandard.ZstdDecompressor().stream_reader(packed, read_across_frames=True)
+            if info.compress_type == ZSTANDARD
+            else bz2.BZ2File(packed)
         )
 
     def take(self, size: int) -> bytes:
@@ -89,7 +99,7 @@ class _Zstandard(io.RawIOBase):
     def read(self, size: int = -1) -> bytes:
         try:
             data = self._stream.read(size)
-        except zstandard.ZstdError as error:
+        except (zstandard.ZstdError, OSError) as error:
             raise zipfile.BadZipFile(f"{self._info.filename}: {error}") from None
         self._checksum = zlib.crc32(data, self._checksum)
         if not data and self._checksum != self._info.CRC:
@@ -100,7 +110,7 @@ class _Zstandard(io.RawIOBase):
 class _Bounded(io.RawIOBase):
     """What the decompressor reads from."""
 
-    def __init__(self, member: _Zstandard) -> None:
+    def __init__(self, member: _Member) -> None:
         self._member = member
 
     def read(self, size: int = -1) -> bytes:
