@@ -111,8 +111,9 @@ def test_what_reads_works(etl: Any, old: Path, tmp_path: Path) -> None:
     before = files(old)
     some = rows(old)[0]["rollout_id"]
     reading: list[list[Any]] = [
-        ["sql", "SELECT count(*) AS n FROM rollouts"], ["show", some], ["sources"], ["rejects"], ["changes"], ["retain"],
-        ["coverage"], ["report", "--out", tmp_path / "report.html"], ["export", "openai", "--out", tmp_path / "out"],
+        ["sql", "SELECT count(*) AS n FROM rollouts"], ["show", some], ["sources"], ["rejects"], ["changes"],
+        ["retain"], ["coverage"], ["report", "--out", tmp_path / "report.html"],
+        ["export", "openai", "--out", tmp_path / "out"],
     ]  # fmt: skip
     for command in reading:
         code, _, err = etl(*command, "--lake", old)
