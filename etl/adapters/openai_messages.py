@@ -115,6 +115,8 @@ def _score(value: Any) -> float:
 def _is_message(value: Any) -> bool:
     if not isinstance(value, dict) or not isinstance(value.get("role"), str):
         return False
+    if isinstance(value.get("toolInvocations"), list) or isinstance(value.get("parts"), list):
+        return False  # a message of the AI SDK: its calls and their results stand there
     return value["role"] in ROLES and ("content" in value or "tool_calls" in value or "function_call" in value)
 
 
