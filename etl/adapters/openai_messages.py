@@ -60,7 +60,8 @@ _SCORED = (
 """Keys that make a record more than a plain chat: an attempt at a task (verifiers, Inspect, mini-SWE-agent, TRL), a
 session of Hermes that is written anew as it grows, a training row of whileai."""
 
-
+_GOOSE = ("toolRequest", "toolResponse")
+"""Parts that goose alone writes."""
 _HARNESS = ("<task>", "<user_message>", "<environment_details>")
 """How the harness of a coding task begins what it says in the user's place."""
 
@@ -117,6 +118,9 @@ def _is_message(value: Any) -> bool:
         return False
     if isinstance(value.get("toolInvocations"), list) or isinstance(value.get("parts"), list):
         return False  # a message of the AI SDK: its calls and their results stand there
+    content = value.get("content")
+    if isinstance(content, list) and any(isinstance(item, dict) and item.get("type") in _GOOSE for item in content[:4]):
+        return False
     return value["role"] in ROLES and ("content" in value or "tool_calls" in value or "function_call" in value)
 
 

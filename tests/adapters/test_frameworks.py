@@ -80,3 +80,16 @@ def test_a_pydantic_ai_history_keeps_its_name_as_it_grows(samples: Path, tmp_pat
         path.write_text(json.dumps(history[:end]), "utf-8")
         read_in(lake, path)
     assert len(_row(lake)["steps"]) == 5
+
+
+def test_results_of_goose_are_those_of_its_calls(samples: Path, lake: Path) -> None:
+    read_in(lake, samples / "goose" / "session.jsonl")
+    row = _row(lake)
+    assert [(status, said) for _, status, said in _steps(row)] == [
+        ("ok", "a.py\nb.py"),
+        ("error", "-32603: no such file"),
+        ("error", "-32602: Could not interpret tool use parameters for id c3"),
+        ("missing", ""),
+    ]
+    assert row["n_turns"] == 2
+    assert (row["usage"]["input_tokens"], row["usage"]["output_tokens"]) == (250, 50)
