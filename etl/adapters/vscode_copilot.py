@@ -96,10 +96,10 @@ def _replayed(records: list[Record]) -> dict[str, Any]:
     state: dict[str, Any] = {}
     for record in records:
         value = record.value
-        if value["kind"] == 0:
-            state = _copied(value["v"])
-        else:
+        if value["kind"] != 0:
             _change(state, value)
+        elif isinstance(value.get("v"), dict):
+            state = _copied(value["v"])
     return state
 
 
