@@ -153,6 +153,9 @@ def _content(content: Any, message: Message, results: list[Message], rest: dict[
             message.content, message.failed = found.text, found.failed
             message.call_id = message.call_id or found.call_id
             message.parts = [*(message.parts or ()), *(found.parts or ())] or None
+            message.name = message.name or found.name
+            if found.rest:
+                rest["result"] = found.rest
         else:
             results.append(
                 Message(
