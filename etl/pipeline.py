@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import contextlib
 import json
+import tempfile
 import time
 import uuid
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -162,13 +163,23 @@ def running(settings: Settings) -> Iterator[tuple[Lake, Report]]:
     """The lake with an open batch, and the report to fill."""
     started = time.monotonic()
     report = Report(settings.batch_id, dry_run=settings.dry_run)
-    lake = Lake.create(settings.lake)
-    lake.sweep()
-    with settled(), lake.batch(settings.batch_id):
+    with _lake(settings) as lake, settled(), lake.batch(settings.batch_id):
         yield lake, report
         report.seconds = time.monotonic() - started
         if not settings.dry_run:
             _keep_report(lake, settings, report)
+
+
+@contextlib.contextmanager
+def _lake(settings: Settings) -> Iterator[Lake]:
+    """The lake, made where there is none and swept; for a dry run where there is none, an empty one that goes again."""
+    with contextlib.ExitStack() as stack:
+        root = settings.lake
+        if settings.dry_run and not Lake.begun(root):
+            root = stack.enter_context(tempfile.TemporaryDirectory(prefix="etl-"))
+        lake = Lake.create(root)
+        lake.sweep()
+        yield lake
 
 
 def _known(lake: Lake, source: str | None) -> dict[str, dict[str, KnownFile]]:

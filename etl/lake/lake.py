@@ -119,6 +119,13 @@ class Lake:
             lake._write_companions()
         return lake
 
+    @staticmethod
+    def begun(root: str | os.PathLike[str]) -> bool:
+        """Whether anything lies in that folder, a lake or not."""
+        place = Place(root)
+        with one_line(f"read {place.root}"):
+            return bool(place.names())
+
     def _write_companions(self) -> None:
         """The dataset card, which people may change, and the views of this version of the product."""
         texts = {} if (self._place.root / "README.md").exists() else {"README.md": card()}

@@ -62,6 +62,7 @@ def test_a_dry_run_writes_nothing(etl, logs, tmp_path):
     code, out, _err = etl("ingest", logs, "--lake", tmp_path / "lake", "--dry-run")
     assert code == DONE
     assert out.startswith("Dry run, nothing written")
+    assert not (tmp_path / "lake").exists()
     code, out, _err = etl("ingest", logs, "--lake", tmp_path / "lake", "--json")
     assert json.loads(out)["rows"]["added"] == 1
 
