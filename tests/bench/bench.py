@@ -17,7 +17,7 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import NamedTuple
 
-from tests.bench import exploring, first_load
+from tests.bench import exploring, first_load, peers
 from tests.bench.calls import api_calls
 from tests.bench.corpus import openai_conversations, sessions, spans, write, write_sessions, write_spans
 from tests.bench.simulation import section
@@ -132,11 +132,12 @@ def main() -> None:
         text = table(HEADINGS, measure(given.megabytes, given.rounds, Path(scratch)))
         asked = exploring.measure(given.rows, Path(scratch), rounds=given.rounds)
         simulated = section(Path(scratch))
+        others = peers.measure(min(given.megabytes, 50), Path(scratch, "peers"), REPO / ".peers")
     text += (
         f"\n\n## Questions over a lake of {given.rows:,} rows\n\nCPU time, the best of {given.rounds} tries in turns "
         f"with a native DuckDB table of the same rows; both warm.\n\n{table(exploring.HEADINGS, asked)}"
     )
-    text += "\n" + simulated.rstrip()
+    text += "\n" + simulated.rstrip() + "\n\n" + others
     print(text)
     if not given.no_keep:
         today = dt.datetime.now(dt.UTC).date().isoformat()
