@@ -1,8 +1,10 @@
 """DuckDB that reads the tables of one lake and does nothing else: no other file, no network, no extension, no settings.
 
 Behind `etl sql`, `etl shell` and the SQL box of `etl serve`, where people run what others wrote; `--unsafe` leaves it
-away. DuckDB's own boundary does most of it: with `enable_external_access` off only `allowed_directories` can be opened,
-and `lock_configuration` keeps it so. It cannot tell reading from writing: that nothing in these folders is written, the
+away. Also behind the conditions of `etl export` and `etl forget`, where nothing does.
+
+DuckDB's own boundary does most of it: with `enable_external_access` off only `allowed_directories` can be opened, and
+`lock_configuration` keeps it so. It cannot tell reading from writing: that nothing in these folders is written, the
 kinds of statement that may run see to.
 """
 
@@ -22,7 +24,10 @@ FOLDERS = ("rollouts", "rejects", "sources", "events")
 """The tables of a lake, each a folder: what SQL may read."""
 HINT = "SQL reads this lake alone unless --unsafe is given"
 
-_FREE = ["TimeZone", "Calendar", "default_null_order", "default_order", "parquet_metadata_cache"]
+_FREE = [
+    *("TimeZone", "Calendar", "default_null_order", "default_order", "preserve_insertion_order"),
+    "parquet_metadata_cache",
+]
 """Settings that say no more than how values are read or sorted; `views.sql` sets the last."""
 
 _IN_MEMORY = {

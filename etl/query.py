@@ -95,26 +95,30 @@ def open_views(connection: duckdb.DuckDBPyConnection, lake: LakePath) -> None:
             return
 
 
-def execute(connection: duckdb.DuckDBPyConnection, sql: str, *, lake: LakePath | None = None) -> Answer:
+def execute(
+    connection: duckdb.DuckDBPyConnection, sql: str, *, lake: LakePath | None = None, around: bool = False
+) -> Answer:
     """Run one or more statements; the answer is the last one's.
 
     A locked connection is asked nothing that could write a file (UsageError). With the lake whose views the connection
     has, they are opened anew and the statements run once more if an ingest replaced a file meanwhile. UsageError
     for SQL that does not parse or names what is not there, EtlError where it fails while it runs; both in one line,
-    with DuckDB's own hint.
+    with DuckDB's own hint. The lines of SQL that is `around` a condition that a person typed are not told.
     """
     locked = is_locked(connection)
     try:
+        if around and len(connection.extract_statements(sql)) != 1:
+            raise UsageError("a condition is wanted here, not a statement")
         if locked:
             only_in_memory(connection, sql)
         return _answer(connection, sql)
     except duckdb.IOException as error:
         if lake is None:
-            raise _ours(error) from error
+            raise _ours(error, around=around) from error
     except duckdb.Error as error:
-        raise _ours(error, locked=locked) from error
+        raise _ours(error, locked=locked, around=around) from error
     open_views(connection, lake)
-    return execute(connection, sql)
+    return execute(connection, sql, around=around)
 
 
 def run_sql(lake: LakePath, sql: str, *, unsafe: bool = False) -> Answer:
@@ -304,11 +308,11 @@ def _statements(connection: duckdb.DuckDBPyConnection, sql: str) -> list[str]:
         raise _ours(error) from error
 
 
-def _ours(error: duckdb.Error, *, locked: bool = False) -> EtlError:
+def _ours(error: duckdb.Error, *, locked: bool = False, around: bool = False) -> EtlError:
     """DuckDB's error as ours: a question that makes no sense is the asker's, everything else is not."""
-    said = _in_one_line(error)
+    said = _in_one_line(error, line=not around)
     if locked and refused(error):
-        return UsageError(f"{said}; {HINT}")
+        return UsageError(f"{said}; {'a condition reads this lake alone' if around else HINT}")
     if isinstance(error, duckdb.ProgrammingError):
         # A data file that is no Parquet (any more) is an `InvalidInputException` that names the file.
         if isinstance(error, duckdb.InvalidInputException) and ".parquet'" in said:
@@ -317,12 +321,12 @@ def _ours(error: duckdb.Error, *, locked: bool = False) -> EtlError:
     return LakeError(said) if isinstance(error, duckdb.IOException) else EtlError(said)
 
 
-def _in_one_line(error: duckdb.Error) -> str:
+def _in_one_line(error: duckdb.Error, *, line: bool = True) -> str:
     """DuckDB's message with its hints, without the picture of the line and the caret under it."""
     message, _, picture = str(error).partition("\nLINE ")
     said = "; ".join(" ".join(line.split()) for line in message.splitlines() if line.strip())
-    line = picture.partition(":")[0]
-    return f"{said} (line {line})" if line else said
+    number = picture.partition(":")[0]
+    return f"{said} (line {number})" if number and line else said
 
 
 def _root(lake: LakePath) -> Path:

@@ -1,9 +1,10 @@
 """Tables as JSON Lines: Parquet, Arrow IPC (file and stream form) and delimited text, told by content.
 
 One row is one record `{column: value}`, so that every adapter reads a table as it reads JSON. Timestamps become ISO
-8601 text with their zone and all their digits, bytes base64, decimals text, maps objects. A null member of a nested
-struct is left out: columns hold the union of the members of all rows, so null there says the same as absent. NaN and
-infinity become null, as JSON has neither. Cells of delimited text stay text.
+8601 text with their zone and all their digits, bytes base64, decimals text, maps objects (a key that a map has twice,
+the object has twice). A null member of a nested struct is left out: columns hold the union of the members of all rows,
+so null there says the same as absent. NaN and infinity become null, as JSON has neither. Cells of delimited text stay
+text.
 
 Line N is row N; for delimited text it is the line of the file, its header included. Offsets count in the JSON text.
 """
@@ -96,13 +97,40 @@ def _lines(kind: str, batches: Iterator[pa.RecordBatch]) -> Iterator[bytes]:
             for start in range(0, batch.num_rows, BATCH_ROWS):
                 part = batch.slice(start, BATCH_ROWS)
                 columns = [column.cast(field.type) for column, field in zip(part.columns, schema, strict=True)]
-                values = [column.to_pylist(maps_as_pydicts="lossy") for column in columns]
+                values = [_values(column, encoder) for column in columns]
                 rows = [dict(zip(names, map(_without_nulls, row), strict=True)) for row in zip(*values, strict=True)]
                 yield encoder.encode_lines(rows or [{}] * part.num_rows)
                 given += part.num_rows
     except (pa.ArrowException, OSError, ValueError, TypeError, OverflowError, MemoryError) as error:
         reason = " ".join(str(error).split())[:200]
         raise SourceError(f"{kind} file cannot be read after row {given} ({reason}); copy or write it again") from None
+
+
+def _values(column: pa.Array, encoder: msgspec.json.Encoder) -> list[Any]:
+    """The cells of a column as Python values, maps as dicts."""
+    try:
+        return list(column.to_pylist(maps_as_pydicts="strict"))
+    except KeyError:  # a map has a key twice
+        return [_objects(cell, column.type, encoder) for cell in column.to_pylist()]
+
+
+def _objects(value: Any, type: pa.DataType, encoder: msgspec.json.Encoder) -> Any:
+    """The value with its maps (lists of pairs) as dicts; as JSON text where a key is there twice."""
+    import pyarrow as pa
+
+    if value is None:
+        return None
+    if pa.types.is_map(type):
+        pairs = [(key, _without_nulls(_objects(item, type.item_type, encoder))) for key, item in value]
+        found = dict(pairs)
+        if len(found) == len(pairs):
+            return found
+        return msgspec.Raw(b"{%b}" % b",".join(b"%b:%b" % (*map(encoder.encode, pair),) for pair in pairs))
+    if pa.types.is_struct(type):
+        return {field.name: _objects(value[field.name], field.type, encoder) for field in type}
+    if isinstance(value, list):
+        return [_objects(item, type.value_type, encoder) for item in value]
+    return value
 
 
 def _distinct(names: list[str]) -> list[str]:

@@ -19,6 +19,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import etl
+from etl.decode import decode
 from etl.errors import SourceError
 from etl.opening import blocks, zip_members
 from etl.tabular import delimiter
@@ -116,6 +117,22 @@ def test_every_type_of_cell_has_its_form_in_json(tmp_path):
         "missing": None,
         "none": None,
     }
+
+
+def test_a_key_that_a_map_has_twice_is_there_twice(tmp_path):
+    pairs = pa.map_(pa.string(), pa.struct([("n", pa.int64()), ("none", pa.int64())]))
+    cells = [[("a", {"n": 1}), ("b", {"n": 2}), ("a", {"n": 3})], [("c", {"n": 4})], [], None]
+    table = pa.table({"plain": pa.array(cells, pairs), "nested": pa.array([[cell] for cell in cells], pa.list_(pairs))})
+    pq.write_table(table, tmp_path / "t")
+    lines = b"".join(blocks(tmp_path / "t")).splitlines()
+    assert b'"plain":{"a":{"n":1},"b":{"n":2},"a":{"n":3}}' in lines[0]
+    wanted = [
+        {"a": {"n": 3}, "b": {"n": 2}, "duplicate_keys": [{"a": {"n": 1}}]},
+        {"c": {"n": 4}},
+        {},
+        None,
+    ]
+    assert [decode(line).value for line in lines] == [{"plain": cell, "nested": [cell]} for cell in wanted]
 
 
 @pytest.mark.parametrize("cut", [0.3, 0.9])

@@ -157,7 +157,7 @@ def _and_since(lake: str, batch: str, where: str | None) -> str:
 
     later = ", ".join(f"'{name}'" for name in Lake.open(lake, older=True).batches_since(batch))
     condition = f"batch_id IN ({later})" if later else "false"
-    return condition if where is None else f"({where}) AND {condition}"
+    return condition if where is None else f"({where}\n) AND {condition}"
 
 
 def _plural(number: int, noun: str) -> str:

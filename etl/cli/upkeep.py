@@ -265,8 +265,8 @@ def _family(lake: str, rollout_ids: tuple[str, ...], where: str | None) -> list[
     from etl.lake import Conversation
     from etl.query import connect, execute
 
-    connection = connect(lake)
-    chosen = f"({where})" if where is not None else "list_contains(getvariable('forget_ids'), rollout_id)"
+    connection = connect(lake, locked=True)
+    chosen = f"({where}\n)" if where is not None else "list_contains(getvariable('forget_ids'), rollout_id)"
     connection.execute("SET VARIABLE forget_ids = $1", [list(rollout_ids)])
     query = f"""
         WITH RECURSIVE family AS (
@@ -277,7 +277,7 @@ def _family(lake: str, rollout_ids: tuple[str, ...], where: str | None) -> list[
         SELECT rollout_id, source, conversation_id, source_uri FROM rollouts_stored SEMI JOIN family USING (rollout_id)
         ORDER BY rollout_id
     """
-    found = [Conversation(*row) for row in execute(connection, query).rows]
+    found = [Conversation(*row) for row in execute(connection, query, around=True).rows]
     missing = sorted({*rollout_ids} - {conversation.rollout_id for conversation in found})
     if missing:
         raise UsageError(f"no rollout has the id {missing[0]!r} (ids are given whole here); nothing was deleted")

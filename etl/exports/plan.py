@@ -72,6 +72,7 @@ def choose(reading: Reading) -> None:
         LEFT JOIN family USING (rollout_id)
         LEFT JOIN rollouts_stored root ON root.rollout_id = family.root
         """,
+        around=True,
     )
 
 

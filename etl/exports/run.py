@@ -102,8 +102,8 @@ class _Run:
 
     def into(self, folder: Path, lake: LakePath, verdicts: str | os.PathLike[str] | None) -> ExportReport:
         """All of it; the folder is there when it returns, and unchanged when it raises."""
-        with connect(lake) as connection, _our_errors():
-            connection.execute(f"SET memory_limit = '{_MEMORY}'; SET preserve_insertion_order = false")
+        with connect(lake, locked=True, memory_limit=_MEMORY) as connection, _our_errors():
+            connection.execute("SET preserve_insertion_order = false")
             # The script that opens the views leaves variables to one cursor; the tables of an export are everybody's.
             reading = Reading(connection, self._target, self._request, self._tokenizer)
             selected = self._plan(reading)
@@ -210,11 +210,14 @@ def _nothing(target: Target, selected: int, left_out: dict[str, int]) -> str:
 
 def _save_verdicts(connection: duckdb.DuckDBPyConnection, path: Path) -> None:
     """What became of every selected row, as Parquet or (`.csv`) as text."""
-    how = "(FORMAT csv, HEADER)" if path.suffix == ".csv" else "(FORMAT parquet)"
+    from pyarrow import csv, parquet
+
     relation = "SELECT rollout_id, source, task_id, coalesce(reason, 'exported') AS verdict, split, shard, position"
-    connection.execute(
-        f"COPY ({relation} FROM plan LEFT JOIN arranged USING (unit) ORDER BY rollout_id) TO $1 {how}", [str(path)]
-    )
+    rows = connection.sql(f"{relation} FROM plan LEFT JOIN arranged USING (unit) ORDER BY rollout_id").to_arrow_table()
+    if path.suffix == ".csv":
+        csv.write_csv(rows, path, csv.WriteOptions(quoting_style="needed", quoting_header="needed"))
+    else:
+        parquet.write_table(rows, path, compression="zstd")
 
 
 def _differing(connection: duckdb.DuckDBPyConnection) -> int:

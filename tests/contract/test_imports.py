@@ -13,7 +13,7 @@ PACKAGE = Path(etl.__file__).parent
 GROUPS = {
     "foundation": {
         "conversation", "database", "decode", "errors", "flags", "footprint", "harmless", "identity", "intervals",
-        "remote", "row", "scanning", "schema", "shipped", "times", "values",
+        "locked", "permissions", "remote", "row", "scanning", "schema", "shipped", "times", "values",
     },
     "reading": {
         "adapter", "adapters", "beside", "calls", "coerce", "columns", "detection", "discover", "framing", "journal",

@@ -182,9 +182,33 @@ def test_a_locked_connection_sees_what_came_since(tmp_path: Path) -> None:
     assert (mine, files) == (1, 1)
 
 
+def test_conditions_read_the_lake_alone(lake: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    export = ["export", "openai", "--lake", str(lake), "--out", str(tmp_path / "out")]
+    forget = ["forget", "--lake", str(lake), "--yes"]
+    before = every_file(lake.parent)
+    for option, text in [
+        ("--where", f"rollout_id IN (SELECT a FROM read_csv('{lake.parent}/secret.csv'))"),
+        ("--where", "rollout_id IN (SELECT content FROM read_text('/etc/passwd'))"),
+        ("--ground-truth", "(SELECT content FROM read_text('/etc/passwd'))"),
+        ("--where", f"true) mine; COPY (SELECT 1) TO '{tmp_path}/written'; FROM (SELECT 1"),
+    ]:
+        for command in (export, forget) if option == "--where" else (export,):
+            assert run([*command, option, text]) == 2, text
+            said = capsys.readouterr().err
+            assert said.count("\n") == 1
+            assert "--unsafe" not in said
+            assert "passwd" not in said or "a condition reads this lake alone" in said
+    for command in (export, forget):
+        assert run([*command, "--where", "nope = 1"]) == 2
+        assert "(line " not in capsys.readouterr().err, "nobody typed the lines around a condition"
+    assert every_file(lake.parent) == before
+    assert not list(tmp_path.iterdir())
+    assert run(["export", "whileai", *export[2:], "--where", "true -- all of them"]) == 0
+
+
 def test_what_outgrows_memory_is_parked_in_a_folder_of_this_process_alone(lake: Path) -> None:
-    connection = connect(lake, locked=True, memory_limit="60MB")
-    sql = "SELECT range, repeat('x', 100) || range AS s FROM range(1_000_000) ORDER BY hash(range)"
+    connection = connect(lake, locked=True, memory_limit="120MB")
+    sql = "SELECT range, repeat('x', 100) || range AS s FROM range(2_000_000) ORDER BY hash(range)"
     assert len(list(zip(execute(connection, sql).rows, range(5), strict=False))) == 5
     folder = Path(str(connection.execute("SELECT current_setting('temp_directory')").fetchall()[0][0])).parent
     assert folder.stat().st_mode & 0o777 == 0o700
