@@ -29,10 +29,10 @@ HEADINGS = (
 
 
 CAPTION = (
-    "Inputs of about {megabytes} MB, one run each, on a machine that others may use at the same time. agentpile: `load`; "
-    "convmerge: `convert --from auto --format messages`; whileai: `load_traces`; dlt: `read_jsonl` to Parquet. What came "
-    "out: runs, lines, traces, top-level rows. agentpile and whileai write nothing; a "
-    "small input is mostly start-up. data-designer is not measured yet."
+    "Inputs of about {megabytes} MB, one run each, on a machine that others may use at the same time. agentpile: "
+    "`load`; convmerge: `convert --from auto --format messages`, a process a file; whileai: `load_traces`; dlt: "
+    "`read_jsonl` to Parquet. What came out: runs, lines, traces, top-level rows; 0 is nothing kept. agentpile and "
+    "whileai write nothing. Start-up is counted. data-designer is not measured yet."
 )
 
 
@@ -67,7 +67,7 @@ def took(command: list[str]) -> dict[str, Any] | str:
         return "failed: 900 s were not enough"
     if done.returncode == 0:
         return dict(json.loads(done.stdout.splitlines()[-1]))
-    return f"failed: {(done.stderr.strip() or 'no message').splitlines()[-1][:120]}"
+    return f"failed: {(done.stderr.strip() or 'no message').splitlines()[-1].split(' (')[0].rsplit(' file ')[0][:120]}"
 
 
 def compare(what: str, source: Path, scratch: Path, environments: Path) -> list[str]:
