@@ -98,8 +98,10 @@ def _opened(value: Any) -> Any:
 
 def _is_case(value: dict[str, Any]) -> bool:
     turns = listed(value, "conversation")
-    return either(value, "eval_id") is not None and all(
-        isinstance(turn, dict) and isinstance(either(turn, "user_content"), dict) for turn in turns[:8]
+    return (
+        either(value, "eval_id") is not None
+        and any(key.startswith("conversation") for key in value)
+        and all(isinstance(turn, dict) and isinstance(either(turn, "user_content"), dict) for turn in turns[:8])
     )
 
 
