@@ -57,7 +57,7 @@ class FileResult:
     """The conversations that its events belong to."""
     first_rejects: dict[str, tuple[Place, str]] = field(default_factory=dict)
     """Reason → where it first occurred, and its message."""
-    reached: Reached = Reached()
+    reached: Reached = field(default_factory=Reached)
     """Where reading goes on when the file has grown; empty where it is read anew."""
 
     def balance(self) -> int:

@@ -98,7 +98,7 @@ def _judged(case: Case, messages: list[dict[str, Any]]) -> Verdict:
 
 def _stayed(case: Case, output: Any) -> bool:
     """Whether all that is no span is there, in its order: what may go is taken out of both."""
-    texts = {path: text for path, text in _by_path(case.value)}
+    texts = dict(_by_path(case.value))
     after = dict(_by_path(output))
     marked: dict[tuple[Any, ...], list[tuple[int, int]]] = {}
     for span in (*case.spans, *case.allowed):
