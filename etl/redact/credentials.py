@@ -27,11 +27,13 @@ def _words(text: str) -> frozenset[str]:
 
 
 _WORDS = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|\d+")
-_ENVIRONMENTS = _words("prod production dev test staging live local default value string ")
+_ENVIRONMENTS = _words("prod production dev test staging live local default value string base ")
 _PASSWORDS = ("password", "passwd", "passphrase", "passcode")
 _KEYS = _words(
     "api access secret private account auth encryption signing master subscription storage service deploy "
-    "admin shared app application client server session jwt hmac "
+    "admin shared app application client server session jwt hmac license licence ingest write consumer webhook "
+    "openai azure aws gcp google anthropic stripe heroku cloudflare datadog mistral cohere gemini groq deepseek twilio "
+    "mailgun sendgrid github gitlab slack discord telegram openrouter together fireworks replicate huggingface "
 )
 _TOKEN_OWNERS = _words(
     "api app auth access refresh bearer session security secret bot private personal deploy service jwt oauth "
@@ -50,12 +52,12 @@ _VALUE_WORDS = _words(
     "unauthorized expired "
 )
 _PLACEHOLDER_START = re.compile(
-    r"[$%<{\[(@&!~`].|\.{0,2}/|https?:|file:"
+    r"[$%<{\[(@&!~`].|\.{0,2}/|\.[*+]|https?:|file:"
     r"|(?:your|my|the|some|insert|enter|replace|example|dummy|placeholder|put|add)[-_ ]"
     r"|(?:process\.env|os\.environ|os\.getenv|env|secrets|config|settings|vault|self|this|args|options|params|ctx|req)[.:\[]"
 )
 _PLACEHOLDER_PART = re.compile(
-    r"\.\.\.|\*\*|xxxx|____|----|redacted|\$\{|\{\{|%[a-z_]+%|_placeholder|[-_ ]here\Z|\A(.)\1*\Z"
+    r"\.\.\.|\*\*|xxxx|____|----|redacted|\$\{|\{\{|\A%[a-z_]+%\Z|_placeholder|[-_ ]here\Z|\A(.)\1*\Z"
 )
 _PLACEHOLDER_WORDS = _VALUE_WORDS | _words(
     "my your our the a this some sample insecure django flask app api access auth demo for testing super very not so"
@@ -130,7 +132,7 @@ def plausible(value: str, name: str, promise: Credential, place: Place) -> bool:
         return "." not in value or not _IDENTIFIER.fullmatch(value)
     if place == "quoted":
         return True
-    return _mixed(value) and not _is_code(value)
+    return mixed(value) and not _is_code(value)
 
 
 def is_value(value: str, name: str) -> bool:
@@ -161,7 +163,12 @@ def looks_random(value: str) -> bool:
     return digits >= 3 and letters >= 3 and wordy * 2 < len(value)
 
 
-def _mixed(value: str) -> bool:
+def mixed(value: str) -> bool:
+    """Letters with digits or marks among them, or a number of eight digits at least.
+
+    >>> mixed("hunter2fake"), mixed("get-password"), mixed("12345678")
+    (True, False, True)
+    """
     digits = _DIGIT.search(value)
     if not _LETTER.search(value):
         return bool(digits) and len(value) >= 8
@@ -170,6 +177,6 @@ def _mixed(value: str) -> bool:
 
 def _is_code(value: str) -> bool:
     """An attribute path, or a name that is itself the name of a credential (`password_2`)."""
-    if not _IDENTIFIER.fullmatch(value):
+    if not _IDENTIFIER.fullmatch(value) or re.search(r"[0-9]{3}", value):
         return False
     return "." in value or "::" in value or bool(_NAMES_A_CREDENTIAL.search(value))

@@ -34,6 +34,8 @@ _MEANINGS = (
     ("\\b", " "),
     ("\\f", " "),
 )
+_COLOUR = re.compile("\x1b\\[[0-9;]{0,16}[A-Za-z]")
+"""What colours a terminal: it may touch what is said."""
 _QUOTE = re.compile(r"""\\*["'`]""")
 _PLAIN = bytes(byte if byte >= 0x20 or byte in b"\n\t" else 0x20 for byte in range(0x7F)) + b" " + b"?" * 0x80
 _CONTINUATION = bytes(range(0x80, 0xC0))
@@ -43,16 +45,22 @@ _MEANT = np.zeros(256, np.uint8)
 for _letter, _meaning in zip(b"nrtbf", b"\n\n   ", strict=True):
     _MEANT[_letter] = _meaning
 _CODES = tuple(code.encode() for code in ("26", "3c", "3C", "3d", "3D", "3e", "3E", "27", "22"))
-UNCLEAR = r" u00[0-7][0-9a-fA-F]| u[0-9a-fA-F]{4}[A-Za-z0-9]"
+UNCLEAR = r"\x1b\[| u00[0-7][0-9a-fA-F]| u[0-9a-fA-F]{4}[A-Za-z0-9]"
 """Escapes (in a padded column) that may hide something: ASCII written as a code, a code that what follows may touch."""
 
 
 class View:
-    """A text as rules see it: `text` (ASCII), `data` (its bytes, one per character), and the way back by `raw_at`."""
+    """A text as rules see it: `text` (ASCII), `data` (its bytes, one per character), and the way back by `raw_at`.
+
+    `flat` is the same with its characters outside ASCII.
+    """
 
     def __init__(self, raw: str) -> None:
         self.raw = raw
         flat = _flat(raw) if "\\" in raw else raw
+        if "\x1b" in flat:
+            flat = _COLOUR.sub(lambda match: " " * len(match.group()), flat)
+        self.flat = flat
         self.data = flat.encode("ascii", "replace").translate(_PLAIN)
         self.text = self.data.decode("ascii")
 

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from typing import NamedTuple
 
+from etl.redact.escapes import View
+
 Found = tuple[str, int, int, str]
 """Kind, place in the view, and the value as it is written in one way only."""
 
@@ -15,5 +17,5 @@ class Family(NamedTuple):
     name: str
     suspect: str
     """What a string must match (in RE2, on its padded form) before `find` can find something."""
-    find: Callable[[str], Iterator[Found]]
-    """What there is in the text of a view."""
+    find: Callable[[View], Iterator[Found]]
+    """What there is in a view."""

@@ -14,15 +14,21 @@ from etl.redact.spans import Span
 _HEADER = re.compile(
     r"""authorization(?:["'`]\]?)?
     (?: [ \t]{0,3}(?:[:=]|=>)\s{0,12}
+      | [ ]{1,3}(?=["'])
       | \s{0,12},\s{0,12}(?:["'`]value["'`]\s{0,3}:\s{0,3}(?:\{\s{0,12}["'`]string_?value["'`]\s{0,3}:\s{0,3})?)? )
     (?:\[\s{0,12}|-[ ])?[bfru]{0,2}["'`]?
     (?P<scheme>(?:bearer|basic|token|apikey|api-key|key)[ ]{1,3})?
     (?!AWS4-HMAC)(?P<value>[A-Za-z0-9+/=_.~:-]{8,2048})""",
     re.VERBOSE | re.IGNORECASE,
 )
-_BEARER = re.compile(r"(?i)bearer[ ]{1,3}(?P<value>[A-Za-z0-9+/=_.~-]{16,})")
+_BEARER = re.compile(r"(?i)bearer[ ]{1,3}(?:[\"'][ ]?[+.,][ ]?[\"'])?(?P<value>[A-Za-z0-9+/=_.~-]{16,})")
 _BASIC = re.compile(r"(?i)basic[ ]{1,3}(?P<value>[A-Za-z0-9+/]{8,}={0,2})")
-_COOKIE = re.compile(r"""(?i)cookie["'`]?[ \t]{0,3}[:=]\s{0,12}(?:\[\s{0,12}|-[ ])?["'`]?(?P<value>[^\n"'`]{8,4096})""")
+_COOKIE = re.compile(
+    r"""(?i)cookie(?:["'`]?[ \t]{0,3}[:=]\s{0,12}(?:\[\s{0,12}|-[ ])?["'`]?"""
+    r"""|["']\s{0,3},\s{0,3}(?:["']value["']\s{0,3}:\s{0,3})?["'])(?P<value>[^\n"'`{]{8,4096})"""
+)
+_JAR = re.compile(r"""(?i)cookies?["']?\]?\s{0,3}[:=]\s{0,3}\{(?P<body>[^{}]{0,4096})\}""")
+_IN_JAR = re.compile(r"""["'][^"'\n]{1,64}["']\s{0,3}:\s{0,3}["'](?P<value>[^"'\s]{16,4096})["']""")
 _COOKIE_VALUE = re.compile(r"=([^;,\s]{16,})")
 _LOGINS = {
     "curl": re.compile(
@@ -34,8 +40,11 @@ _LOGINS = {
 }
 """Commands that take a password as an option."""
 
+_AUTH = re.compile(r"""(?i)_?auth["']?\s{0,3}[:=]\s{0,3}["']?(?P<value>[A-Za-z0-9+/]{8,}={0,2})""")
+"""What npm, Docker and pip keep: a login in base64."""
+
 SUSPECT = (
-    r"(?i:authorization|bearer |cookie)|(?i:basic) +[A-Za-z0-9+/]{8}"
+    r"(?i:authorization|bearer |cookie)|(?i:auth)[\x00- \"']*[:=]|(?i:basic) +[A-Za-z0-9+/]{8}"
     r"|curl[^\n]* (?:-u|--user|--proxy-user)|(?:sshpass|mysql|login)[^\n]* -p"
 )
 """What a string must match (in RE2, on its padded form) before `spans` can find something."""
@@ -63,7 +72,11 @@ def _headers(view: View) -> Iterator[Span]:
         named = bool(match["scheme"]) and plausible(value, "token", Credential("token", True), "quoted")
         if named or looks_random(value):
             yield view.span(match.start("value"), match.start("value") + len(value), "authorization", 3)
-    for scheme, form, holds in (("bearer ", _BEARER, looks_random), ("basic ", _BASIC, _is_login)):
+    for scheme, form, holds in (
+        ("bearer ", _BEARER, looks_random),
+        ("basic ", _BASIC, _is_login),
+        ("auth", _AUTH, _is_login),
+    ):
         for place in view.places(scheme):
             match = form.match(view.text, place)
             if match and holds(match["value"].rstrip(".")):
@@ -82,6 +95,10 @@ def _is_login(value: str) -> bool:
 def _cookies(view: View) -> Iterator[Span]:
     done = 0
     for place in view.places("cookie"):
+        jar = _JAR.match(view.text, place)
+        for kept in _IN_JAR.finditer(view.text, *jar.span("body")) if jar else ():
+            if looks_random(kept["value"]):
+                yield view.span(*kept.span("value"), "cookie")
         match = _COOKIE.match(view.text, place) if place >= done else None
         if not match:
             continue

@@ -32,8 +32,11 @@ WINDOW = 1 << 16
 
 _RANK = 2
 _COVERED = frozenset(
-    {"betterleaks.generic-credential-uri", "betterleaks.mongodb-connection-string", "betterleaks.curl-auth-user"}
-)
+    {
+        "betterleaks.generic-credential-uri", "betterleaks.mongodb-connection-string", "betterleaks.curl-auth-user",
+        "betterleaks.azure-servicebus-connection-string",
+    }
+)  # fmt: skip
 """Rules that take a whole URL or login, or a placeholder in one, where a rule of our own takes the password."""
 _HELPER_IS_SECRET = re.compile(r"secret|passphrase|security[-_]token")
 _NO_SECRET = re.compile(r"[-_](?:id|name)(?:\.\d+)?$")
@@ -65,6 +68,7 @@ def spans(view: View) -> Iterator[Span]:
             continue
         start, end = finding.location["start_offset"], finding.location["end_offset"]
         secret = view.text[start:end]
+        end -= len(secret) - len(secret.rstrip("'`,; \n\t"))
         if '"' in secret or LABEL.search(secret) or (not finding.visible and _HEX.fullmatch(secret)):
             continue
         yield view.span(start, end, name, _RANK)

@@ -11,12 +11,12 @@ import re
 import string
 from collections.abc import Iterator
 
-from etl.redact.credentials import Credential, Place, credential, is_owner, plausible
+from etl.redact.credentials import Credential, Place, credential, is_owner, mixed, plausible
 from etl.redact.escapes import View, literal_end, literal_text
 from etl.redact.spans import LABEL, Span
 
 _STEMS = ("pass", "pwd", "pw", "secret", "token", "credential", "key")
-_SUFFIX = r"(?:[_-]?(?:[0-9]{1,2}|prod|production|dev|test|staging|live|local|default|value|string))?"
+_SUFFIX = r"(?:[_-]?(?:[0-9]{1,2}|prod|production|dev|test|staging|live|local|default|value|string|base))?"
 _NOUN = re.compile(
     r"(?i)(?:passw(?:or)?d|passphrase|passcode|(?<=[_.-])pass|pwd|(?<![a-z])pw(?![a-z])|secret|token|credentials?|key)"
     + _SUFFIX
@@ -26,7 +26,11 @@ _LINK = re.compile(
       (?P<pair>["'`]\s{0,12},\s{0,12}["'`]value["'`]\s{0,3}:\s{0,3}(?:\{\s{0,12}["'`]string_?value["'`]\s{0,3}:\s{0,3})?
         | ["'`]\s{1,12}value=)
     | (?P<line>["']?[ \t]{0,3}\n[ \t]{0,40}value:[ \t]{1,3})
-    | (?P<close>["'`]?\]?)
+    | (?P<cell>["'`]?[ \t]{0,12}\|[ \t]{0,3})
+    | (?P<prompt>[ ]\[[^\]\n]{0,40}\]:[ ])
+    | (?P<told>["'`]?,?[ ](?:(?:answer|reply|respond)[ ]with|with|to|as|be)[ ])
+    | (?P<answer>["'`]?\]?\)\n(?=["']))
+    | (?P<close>["'`]?\]?["'`]?)
       (?:[ \t]{0,2}:[ \t]{0,2}[A-Za-z_][\w.\[\]| ]{0,30}?(?=[ \t]=))?
       (?: [ \t]{0,3}(?P<sign>:=|=>|[!=]==?|=|:)[ \t]{0,3}
         | (?P<next>[ \t]{0,3},[ \t]{0,3}(?=["'`]))
@@ -39,14 +43,14 @@ _LINK = re.compile(
     (?:[bfru]{0,2}(?P<open>["'`]))?""",
     re.VERBOSE | re.IGNORECASE,
 )
-_COMMAND = re.compile(r"(?:#[ \t]*define|\bENV|\bsetx|\b[Ss]et(?:[ \t]+-g?x)?)[ \t]+\Z")
+_COMMAND = re.compile(r"(?:#[ \t]*define|\bENV|\bsetx|\b[Ss]et(?:[ \t]+-g?x)?|_header|[aA]dd_?[hH]eader)[ \t]+\Z")
 """What makes a name and a value of two neighbouring words."""
 _NAME_CHARACTERS = string.ascii_letters + string.digits + "_.:$-"
 _LONGEST_NAME = 64
 _OWNER = re.compile(r"([A-Za-z]{2,16}) \Z")
 """The word before a noun that stands alone, as in "my api key is"."""
 _BARE = re.compile(r"""[^\s"'`,;&|<>(){}\[\]\\]{4,4096}""")
-_ASSIGNMENT = re.compile(r"[A-Za-z_.-]+=[^=\s]")
+_ASSIGNMENT = re.compile(r"(?:\.\*/)?[A-Za-z_.-]+=[^=\s]")
 """A value that is itself a name with a value (`--set=password=…`): the inner one counts."""
 _PARTNERS = (
     *("host", "hostaddr", "server", "dbname", "database", "data source", "initial catalog", "user id", "uid", "user"),
@@ -58,13 +62,17 @@ _CONNECTION = re.compile(rf"(?i)\b(?:{'|'.join(_PARTNERS)}) ?= ?[^\s,()=]+(?:[ ;
 _NAMES = (
     r"(?:passw(?:or)?d|passphrase|passcode|[_.-]pass|pwd|secret|token|credentials?|"
     r"(?:api|access|secret|private|account|auth|encryption|signing|master|subscription|storage|service|deploy|admin|"
-    r"shared|app|application|client|server|session|jwt|hmac)[_. -]?key)" + _SUFFIX
+    r"shared|app|application|client|server|session|jwt|hmac|licen[sc]e|ingest|write|consumer|webhook|openai|azure|aws|gcp|"
+    r"google|anthropic|stripe|heroku|cloudflare|datadog|mistral|cohere|gemini|groq|deepseek|twilio|mailgun|sendgrid|"
+    r"github|gitlab|slack|discord|telegram|openrouter|together|fireworks|replicate|huggingface)[_. -]?key)" + _SUFFIX
 )
 SUSPECT = "|".join(
     (
-        rf"""(?i:{_NAMES})(?:[\x00- "'`\]\x7f]*[:=!,>]| is | was )""",
+        rf"""(?i:{_NAMES})[\x00- "'`\]\x7f]*[:=!,>|]""",
+        rf"""(?i:{_NAMES})["'`]?,? (?:is|was|answer with|reply with|respond with|with|to|as|be) """,
+        rf"""(?i:{_NAMES})[ "'`]*\[[^\]\n]*\]: |(?i:{_NAMES})["'`\]]*\)[\x00- ]*["']""",
         rf"""(?i:{_NAMES})[\x00- "'`\x7f]*value[:=]|(?i:(?:^|[^a-z])pw)["']?[ \t]*[:=]""",
-        rf"(?:--|#[ \t]*define[ \t]|ENV[ \t]|[Ss]etx?[ \t])[A-Za-z_ \t-]*(?i:{_NAMES})[ \t]",
+        rf"(?:--|#[ \t]*define[ \t]|ENV[ \t]|[Ss]etx?[ \t]|[Hh]eader[ \t])[A-Za-z_ \t-]*(?i:{_NAMES})[ \t]",
     )
 )
 """What a string must match (in RE2, on its padded form) before `spans` can find something."""
@@ -86,7 +94,7 @@ def spans(view: View) -> Iterator[Span]:
                 start -= len(owner.group())
             name = text[start : noun.end()]
             promise = credential(name)
-            if promise is None:
+            if promise is None or (link["told"] and not (name.isupper() and "_" in name)):
                 continue
             if link["gap"] and not name.startswith("--") and not _COMMAND.search(text, max(0, start - 20), start):
                 continue
@@ -104,8 +112,7 @@ def _quoted_value(view: View, link: re.Match[str], name: str, promise: Credentia
     """The whole literal that opens where the link ends, at whatever depth of escapes."""
     if link["element"]:
         return None
-    if link["next"]:
-        promise = promise._replace(strong=False)
+    is_listed = bool(link["next"] or link["told"])
     opening, content = view.raw_at(link.end() - 1), view.raw_at(link.end())
     end = literal_end(view.raw, opening, content)
     if end is None:
@@ -114,7 +121,13 @@ def _quoted_value(view: View, link: re.Match[str], name: str, promise: Credentia
     shown = literal_text(view.raw, opening, content, end)
     if LABEL.fullmatch(shown) or shown.lstrip()[:1] in (",", "]", "}", ":"):
         return None
+    if is_listed and not (
+        name.isupper() or (promise.rule == "password" and len(shown) >= 8 and any(map(str.isdigit, shown)))
+    ):
+        promise = promise._replace(strong=False)
     if not plausible(shown, name.strip("-._$:"), promise, "quoted"):
+        return None
+    if is_listed and not mixed(shown):
         return None
     return Span(content, end, promise.rule, 1)
 
@@ -123,12 +136,16 @@ def _bare_value(view: View, link: re.Match[str], start: int, name: str, promise:
     """The run of characters after `name=`, `name: `, `--name `, `name is ` or `<name>`."""
     text = view.text
     flag = name.startswith("--")
+    if link["gap"] and not flag and text.startswith("-", link.end()):
+        return None
     if link["pair"] or link["next"] or link["list"] or link["close"]:
         return None
     found = _BARE.match(text, link.end())
     if not found or text[found.end() : found.end() + 1] in ("(", "[", "{") or _ASSIGNMENT.match(text, link.end()):
         return None
     value = found.group().rstrip(".,:")
+    if text[start - 1 : start] in ("/", "^"):  # s/^NAME=.*/NAME=value/
+        value = value.rstrip("/")
     place: Place = "bare"
     if link["element"]:
         if text[start - 1 : start] != "<" or not text.startswith("</", found.end()):

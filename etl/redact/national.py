@@ -12,6 +12,7 @@ import re
 from collections.abc import Callable, Iterator
 from typing import NamedTuple
 
+from etl.redact.escapes import View
 from etl.redact.families import Found
 
 _BEFORE, _AFTER = r"(?<![\w.+-])", r"(?![\w-])"
@@ -78,11 +79,16 @@ _WORDS = (
     Named(r"aadhaar|aadhar", r"\d{12}|\d{4}-\d{4}-\d{4}", "in_.aadhaar"),
     Named(r"pesel", r"\d{11}", "pl.pesel"),
     Named(r"bsn|burgerservicenummer", r"\d{9}", "nl.bsn"),
-    Named(r"steuer.?(?:id(?:entifikationsnummer)?|nummer)|idnr|tax.?id", r"\d{2} ?\d{3} ?\d{3} ?\d{3}", "de.idnr"),
+    Named(
+        r"steuer(?:liche )?.?(?:id(?:entifikationsnummer)?|nummer)|identifikationsnummer|idnr|tax.?id",
+        r"\d{2} ?\d{3} ?\d{3} ?\d{3}",
+        "de.idnr",
+    ),
     Named(r"nir|s[?e]curit[?e].sociale|num[?e]ro.de.s[?e]cu", r"[12]\d{12}(?:\d{2})?", "fr.nir"),
     Named(r"personnummer|personal.?(?:identity.?)?number", r"\d{10}|\d{12}", "se.personnummer"),
     Named(r"national.?insurance|\bnino", r"[A-Za-z]{2} ?\d\d ?\d\d ?\d\d ?[A-Da-d]", "british"),
     Named(r"(?:sa|south.african).?id|id.?number|identity.?number", r"\d{13}|\d{6} \d{4} \d{3}", "za.idnr"),
+    Named(r"pan(?:.?(?:card|number|no))?|permanent.account.number", r"[A-Za-z]{5}[0-9]{4}[A-Za-z]", "in_.pan"),
     Named(r"rijksregister|national.?register", r"\d{11}", "be.nn"),
 )
 _GAP = r"[^\w\n]{0,6}(?:(?:is|of|no|number|num|nr|n|value|text|:|=|#)[^\w\n]{0,6}){0,2}"
@@ -91,7 +97,7 @@ _GAP = r"[^\w\n]{0,6}(?:(?:is|of|no|number|num|nr|n|value|text|:|=|#)[^\w\n]{0,6
 SUSPECT = (
     f"{_NOT_BEFORE}(?:{'|'.join(national.form for national in _FORMS)}){_NOT_AFTER}"
     rf"|(?i:(?:^|[^A-Za-z])(?:{'|'.join(named.word.replace('[?e]', '.') for named in _WORDS)})"
-    rf"(?:[^\w\n]|is|of|no|number|num|nr|n|value|text)*(?:\d[\d ./-]{{7}}|[A-Z]{{2}} *\d))"
+    rf"(?:[^\w\n]|is|of|no|number|num|nr|n|value|text)*(?:\d[\d ./-]{{7}}|[A-Z]{{2}} *\d|[A-Z]{{5}}\d))"
 )
 """What a string must match (in RE2, on its padded form) before `found` can find something."""
 
@@ -106,8 +112,9 @@ def _compiled() -> list[tuple[re.Pattern[str], str]]:
     return [(re.compile(form), check) for form, check in forms]
 
 
-def found(text: str) -> Iterator[Found]:
+def found(view: View) -> Iterator[Found]:
     """The national ids in a view."""
+    text = view.text
     for form, check in _compiled():
         for match in form.finditer(text):
             if _checker(check)(match["value"]):

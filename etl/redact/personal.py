@@ -29,8 +29,10 @@ RANK = 1
 """Below the rules for secrets: an address in the login of a URL is the login's."""
 
 _EMAIL = re.compile(
-    r"(?<![\w.%+'/:@-])(?:mailto:)?(?P<value>[A-Za-z0-9_?](?:[\w.%+'?-]{0,62}[\w?])?(?:@|%40)(?:[A-Za-z0-9?](?:[A-Za-z0-9?-]{0,61}[A-Za-z0-9?])?\.)+[A-Za-z]{2,24})(?![\w@])"
+    r"(?<![\w.%+/:@-])(?:mailto:)?(?P<value>[A-Za-z0-9_?](?:[\w.%+'?-]{0,62}[\w?])?(?:@|%40)(?:[A-Za-z0-9?](?:[A-Za-z0-9?-]{0,61}[A-Za-z0-9?])?\.)+[A-Za-z]{2,24})(?![A-Za-z0-9@])"
 )
+_LATIN = 0x24F
+"""The last letter of Latin Extended-B."""
 _FILES = frozenset(
     {
         "css", "csv", "gif", "htm", "html", "ico", "jpeg", "jpg", "js", "json", "jsx", "md", "mjs", "png", "py", "scss",
@@ -38,8 +40,8 @@ _FILES = frozenset(
     }
 )  # fmt: skip
 """Ends of file names, such as icon@2x.png."""
-_NO_PERSON = frozenset({"git", "hg", "svn"})
-"""Logins of code hosts: git@host:owner/name is an address of code."""
+_NO_PERSON = frozenset({"git", "hg", "svn", "this", "super"})
+"""Logins of code hosts (git@host:owner/name), and what a language puts there (this@Outer.name)."""
 
 _NETWORKS = (
     r"4\d{12}(?:\d{3}){0,2}|5[1-5]\d{14}|2(?:22[1-9]|2[3-9]\d|[3-6]\d\d|7[01]\d|720)\d{12}|3[47]\d{13}"
@@ -56,7 +58,12 @@ _IBAN = re.compile(r"[A-Za-z](?<![A-Za-z0-9].)[A-Za-z]\d{2}(?:[ .?-]?[A-Za-z0-9]
 
 _IPV4 = re.compile(r"(?<![\w.])(?<!v)(?P<value>(?:\d{1,3}\.){3}\d{1,3})(?![\w-])(?!\.\d)")
 _IPV6 = re.compile(r"(?<![\w:.])(?P<value>(?:[0-9A-Fa-f]{0,4}:){2,7}[0-9A-Fa-f]{0,4})(?![\w:.])")
-_VERSION_WORD = re.compile(r"(?i)(?:version|release|build|\bv|ver\.?)[ :=\"']{0,3}\Z")
+_VERSION_WORD = re.compile(
+    r"(?i)(?:version|release|build|\bv|ver\.?|\bsections?|chapter|clause|paragraph|figure|table|rule|rfc)"
+    r"[ :=>\"']{0,3}\Z"
+)
+_SHELL = re.compile(r"\b(?:ssh|scp|sftp|rsync|mosh)\b[^\n|;&]{0,80}\Z")
+_INSIDE_HOSTS = frozenset({"internal", "intranet", "lan", "local", "localdomain", "localhost", "corp", "home"})
 
 
 class Personal:
@@ -91,7 +98,7 @@ class Personal:
         """
         for family in self.families:
             if sought is None or family.name in sought:
-                for kind, start, end, canonical in family.find(view.text):
+                for kind, start, end, canonical in family.find(view):
                     yield self.span(view, kind, start, end, canonical)
 
     def span(self, view: View, kind: str, start: int, end: int, canonical: str) -> Span:
@@ -101,15 +108,26 @@ class Personal:
         return Span(first, last, kind, RANK, pseudonym(kind, mark))
 
 
-def _emails(text: str) -> Iterator[Found]:
+def _emails(view: View) -> Iterator[Found]:
+    text = view.text
     for match in _EMAIL.finditer(text):
-        value = match["value"].replace("%40", "@")
-        login, _, host = value.rpartition("@")
-        if host.rpartition(".")[2].lower() not in _FILES and login.lower() not in _NO_PERSON:
-            yield "email", *match.span("value"), value.lower()
+        start, end = match.span("value")
+        login, _, host = match["value"].replace("%40", "@").rpartition("@")
+        if host.rpartition(".")[2].lower() in _FILES | _INSIDE_HOSTS or login.lower() in _NO_PERSON:
+            continue
+        if text[end : end + 1] == ":" and text[end + 1 : end + 2] in ("~", "/"):
+            continue
+        if _SHELL.search(text, max(0, start - 120), start):
+            continue
+        # A language without spaces may touch an address: what is no Latin letter is no part of a login.
+        of_login = range(start, start + len(login))
+        first = max((at + 1 for at in of_login if ord(view.flat[at]) > _LATIN), default=start)
+        if first < start + len(login):
+            yield "email", first, end, text[first:end].replace("%40", "@").lower()
 
 
-def _ibans(text: str) -> Iterator[Found]:
+def _ibans(view: View) -> Iterator[Found]:
+    text = view.text
     for match in _IBAN.finditer(text):
         end = _iban_end(match.group())
         if end:
@@ -117,7 +135,8 @@ def _ibans(text: str) -> Iterator[Found]:
             yield "iban", start, start + end, _bare(match.group()[:end]).upper()
 
 
-def _cards(text: str) -> Iterator[Found]:
+def _cards(view: View) -> Iterator[Found]:
+    text = view.text
     for begin in _DIGITS.finditer(text):
         match = _CARD_FORM.match(text, begin.start())
         digits = _bare(match.group()) if match else ""
@@ -133,7 +152,8 @@ def _iban_end(value: str) -> int:
     return 0
 
 
-def _addresses(text: str) -> Iterator[Found]:
+def _addresses(view: View) -> Iterator[Found]:
+    text = view.text
     for form in (_IPV4, _IPV6):
         for match in form.finditer(text):
             try:
@@ -147,7 +167,7 @@ def _addresses(text: str) -> Iterator[Found]:
 
 
 def _is_of_somebody(address: ipaddress.IPv4Address | ipaddress.IPv6Address) -> bool:
-    """Not loopback, private, a mask or a group: these are of a network and no person."""
+    """Not loopback, private, a mask, a group or kept for documents (RFC 5737, RFC 3849): these are of no person."""
     inside = any(address in network for network in _INSIDE if network.version == address.version)
     return not (
         inside or address.is_loopback or address.is_multicast or address.is_unspecified or address.is_link_local
@@ -155,8 +175,14 @@ def _is_of_somebody(address: ipaddress.IPv4Address | ipaddress.IPv6Address) -> b
 
 
 _INSIDE = tuple(
-    map(ipaddress.ip_network, ("0.0.0.0/8", "10.0.0.0/8", "172.16.0.0/12", "192.168.0.0/16", "224.0.0.0/3", "fc00::/7"))
-)
+    map(
+        ipaddress.ip_network,
+        (
+            "0.0.0.0/8", "10.0.0.0/8", "100.64.0.0/10", "172.16.0.0/12", "192.0.2.0/24", "192.168.0.0/16",
+            "198.51.100.0/24", "203.0.113.0/24", "224.0.0.0/3", "fc00::/7", "2001:db8::/32",
+        ),
+    )
+)  # fmt: skip
 
 
 def _bare(value: str) -> str:

@@ -8,11 +8,14 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
+from etl.redact.escapes import View
 from etl.redact.families import Found
 
 _GAP = r"[ ().\-/?]{0,3}"
 """What stands between the digits of one number; a `?` is a character outside ASCII, such as a space that holds."""
-_PLUS = re.compile(rf"(?<![\w+.])(?P<value>(?:\+ ?|00|011[ -]?)[1-9](?:{_GAP}\d){{6,14}})(?![\w-])(?!\.\d)")
+_PLUS = re.compile(
+    rf"(?<![\w+.])(?P<value>\+[1-9]\d{{7,14}}(?![\d.])|(?:\+ ?|00|011[ -]?)[1-9](?:{_GAP}\d){{6,14}}(?![\w-])(?!\.\d))"
+)
 _NORTH_AMERICA = re.compile(
     r"(?<![\w.+-])(?P<value>(?:1[-. ?])?(?:\([2-9]\d\d\)[ ?-]?|[2-9]\d\d[-. ?/])[2-9]\d\d[-. ?]\d{4}"
     r"(?: ?(?:x|ext\.?) ?\d{1,6})?)(?![\w-])(?!\.\d)"
@@ -23,22 +26,32 @@ _WORDS = (
     r"|\bfax\b|whats?app|\bsms\b|handy|hotline|rufnummer|\bcontact.?(?:no|number)|msisdn"
 )
 _CALLED = re.compile(rf"(?i)(?:{_WORDS})[^\d+\n]{{0,24}}?(?P<value>\(?0?\d(?:{_GAP}\d){{6,13}})(?![\w-])(?!\.\d)")
+_WORD = re.compile(rf"(?i)(?:{_WORDS}|\bcall\b|\bdial\b|\bring\b|\bnumber (?:is|can|to|from|at|on)\b)")
+_NATIONAL = re.compile(
+    rf"(?<![\w.+#/-])(?P<value>(?:\(0?\d{{1,4}}\)|0\d|\d{{2,5}}[ /-])(?:{_GAP}\d){{5,12}})(?![\w-])(?!\.\d)"
+)
+"""A number as people write one of their own country: with its area code, a zero before it, or in groups."""
+_NEAR = 80
+"""Characters between a word and a number of its own country that is not right after it."""
 _REGIONS = ("US", "GB", "DE", "FR", "ES", "IT", "NL", "IN", "BR", "MX", "AU", "JP", "PL", "SE", "CH", "AT", "BE")
 """Where a number without a country code may be of, when a word says that it is one."""
 
 _SIFT_GAP = r"(?:[ ().\-/]|[^\x00-\x7f]){0,4}"
+_SIFT_WORDS = _WORDS.replace("[?]", ".") + r"|\bcall\b|\bdial\b|\bring\b|\bnumber (?:is|can|to|from|at|on)\b"
 SUSPECT = "|".join(
     (
         rf"(?:\+ ?|(?:^|[^\w+.])(?:00|011[ -]?))[1-9](?:{_SIFT_GAP}\d){{6}}",
         r"(?:^|[^\w.+-])(?:\([2-9]\d\d\)|[2-9]\d\d)(?:[-. /]|[^\x00-\x7f])?[2-9]\d\d(?:[-. ]|[^\x00-\x7f])\d{4}",
-        rf"(?i:{_WORDS.replace('[?]', '.')})[^\d\n]*\d(?:{_SIFT_GAP}\d){{6}}",
+        rf"(?is:(?:{_SIFT_WORDS}).*\d(?:{_SIFT_GAP}\d){{6}})",
+        rf"(?is:\d(?:{_SIFT_GAP}\d){{6}}.*(?:{_SIFT_WORDS}))",
     )
 )
 """What a string must match (in RE2, on its padded form) before `found` can find something."""
 
 
-def found(text: str) -> Iterator[Found]:
+def found(view: View) -> Iterator[Found]:
     """The phone numbers in a view: kind, place, and E.164."""
+    text = view.text
     for match in _PLUS.finditer(text):
         number = _parsed("+" + re.sub(r"\A(?:00|011)|\D", "", match["value"].replace(" ", "")), None)
         if number:
@@ -47,11 +60,22 @@ def found(text: str) -> Iterator[Found]:
         digits = re.sub(r"\D", "", re.split("[xe]", match["value"])[0])
         yield "phone", *match.span("value"), "+1" + digits[-10:]
     for match in _CALLED.finditer(text):
-        for region in _REGIONS:
-            number = _parsed(match["value"].replace("?", " "), region, valid=True)
+        number = _national(match["value"])
+        if number:
+            yield "phone", *match.span("value"), number
+    words = [match.span() for match in _WORD.finditer(text)]
+    for match in _NATIONAL.finditer(text) if words else ():
+        start, end = match.span("value")
+        if any(first - _NEAR // 2 <= end and start <= last + _NEAR for first, last in words):
+            number = _national(match["value"])
             if number:
-                yield "phone", *match.span("value"), number
-                break
+                yield "phone", start, end, number
+
+
+def _national(value: str) -> str | None:
+    """The number in E.164 form, in the first country where it is one."""
+    numbers = (_parsed(value.replace("?", " "), region, valid=True) for region in _REGIONS)
+    return next((number for number in numbers if number), None)
 
 
 def _parsed(value: str, region: str | None, *, valid: bool = False) -> str | None:

@@ -1,87 +1,24 @@
-"""The few rules of our own: what conversation logs hold and a rule set for source code does not look for.
+"""The rules of our own: what conversation logs hold and a rule set for source code does not look for.
 
-Credentials by name (`etl/redact/named.py`) and on the wire (`etl/redact/headers.py`), passwords and signatures in
-URLs, private keys however they are quoted, and keys of well-known services in any length, because what people type
-into a chat is cut, shortened and made up. Each rule works on a `View`, starts from literals that are cheap to find,
-and offers spans of the raw text.
+Credentials by name (`etl/redact/named.py`), on the wire (`etl/redact/headers.py`) and by where they stand in a command,
+a file or a sentence (`etl/redact/positions.py`), keys of well-known services in any length (`etl/redact/services.py`),
+passwords and signatures in URLs, and private keys however they are quoted. Each rule works on a `View`, starts from
+literals that are cheap to find, and offers spans of the raw text.
 """
 
 from __future__ import annotations
 
-import itertools
 import re
 from collections.abc import Iterator
-from typing import NamedTuple
 
-from etl.redact import headers, named
+from etl.redact import headers, named, positions, services
 from etl.redact.credentials import is_value, looks_random
 from etl.redact.escapes import View
 from etl.redact.spans import Span
 
-VERSION = "secrets-1"
+VERSION = "secrets-2"
 """Changes when one of these rules does."""
 
-
-class Service(NamedTuple):
-    """Keys of one service: how they begin, what follows, and what must stand before them."""
-
-    rule: str
-    prefix: str
-    body: str
-    sign: str = "[A-Za-z0-9]{2}"
-    """What follows at least, as the sifting of whole columns may ask for it."""
-
-
-_SERVICES = (
-    Service("anthropic_key", "sk-", r"ant-[A-Za-z0-9_-]{12,}"),
-    Service("openai_key", "sk-", r"proj-[A-Za-z0-9_-]{12,}"),
-    Service("openai_key", "sk-", r"svcacct-[A-Za-z0-9_-]{12,}"),
-    Service("openai_key", "sk-", r"admin-[A-Za-z0-9_-]{12,}"),
-    Service("openai_key", "sk-", r"[A-Za-z0-9]{20,}"),
-    Service("openrouter_key", "sk-", r"or-[A-Za-z0-9_-]{12,}"),
-    Service("langfuse_secret", "sk-", r"lf-[A-Za-z0-9-]{12,}"),
-    Service("aws_access_key", "AKIA", r"[A-Z0-9]{16}(?![A-Za-z0-9])"),
-    Service("aws_access_key", "ASIA", r"[A-Z0-9]{16}(?![A-Za-z0-9])"),
-    Service("github_token", "ghp_", r"[A-Za-z0-9]{16,}"),
-    Service("github_token", "gho_", r"[A-Za-z0-9]{16,}"),
-    Service("github_token", "ghu_", r"[A-Za-z0-9]{16,}"),
-    Service("github_token", "ghs_", r"[A-Za-z0-9]{16,}"),
-    Service("github_token", "ghr_", r"[A-Za-z0-9]{16,}"),
-    Service("github_token", "github_pat_", r"[A-Za-z0-9_]{16,}"),
-    Service("gitlab_token", "glpat-", r"[A-Za-z0-9_.-]{12,}"),
-    Service("gitlab_token", "gldt-", r"[A-Za-z0-9_.-]{12,}"),
-    Service("gitlab_token", "glrt-", r"[A-Za-z0-9_.-]{12,}"),
-    Service("slack_token", "xox", r"[abceoprs](?:\.xox[a-z])?-[A-Za-z0-9-]{10,}", "[a-z][.-]"),
-    Service("slack_token", "xapp-", r"[A-Za-z0-9-]{12,}"),
-    Service("slack_webhook", "hooks.slack.com/", r"(?:services|workflows|triggers)/[A-Za-z0-9/_]{20,}"),
-    Service("discord_webhook", "/webhooks/", r"[0-9]{15,20}/[A-Za-z0-9_-]{20,}"),
-    Service("google_key", "AIza", r"[A-Za-z0-9_-]{30,}"),
-    Service("google_key", "ya29.", r"[A-Za-z0-9_-]{16,}"),
-    Service("google_key", "GOCSPX-", r"[A-Za-z0-9_-]{16,}"),
-    Service("huggingface_token", "hf_", r"[A-Za-z0-9]{20,}"),
-    Service("npm_token", "npm_", r"[A-Za-z0-9]{20,}"),
-    Service("pypi_token", "pypi-", r"[A-Za-z0-9_-]{32,}"),
-    Service("sendgrid_key", "SG.", r"[A-Za-z0-9_-]{12,}\.[A-Za-z0-9_-]{12,}"),
-    Service("stripe_key", "k_live_", r"[A-Za-z0-9]{10,}"),
-    Service("stripe_key", "k_test_", r"[A-Za-z0-9]{10,}"),
-    Service("stripe_key", "whsec_", r"[A-Za-z0-9+/=]{16,}"),
-    Service("groq_key", "gsk_", r"[A-Za-z0-9]{20,}"),
-    Service("xai_key", "xai-", r"[A-Za-z0-9]{20,}"),
-    Service("langsmith_key", "lsv2_", r"(?:pt|sk)_[A-Za-z0-9_]{20,}"),
-    Service("tavily_key", "tvly-", r"[A-Za-z0-9-]{16,}"),
-    Service("nvidia_key", "nvapi-", r"[A-Za-z0-9_-]{20,}"),
-    Service("perplexity_key", "pplx-", r"[A-Za-z0-9]{20,}"),
-)
-_BY_PREFIX = {
-    prefix: [(service.rule, re.compile(service.body)) for service in group]
-    for prefix, group in itertools.groupby(_SERVICES, lambda service: service.prefix)
-}
-_ADDRESSES = ("hooks.slack.com/", "/webhooks/")
-"""Prefixes that only lead to the secret and are no part of it."""
-_INNER = ("k_live_", "k_test_")
-"""Prefixes that come after a first letter (`sk_live_`, `rk_test_`)."""
-_BY_CHANCE = re.compile(r"[0-9]|[a-z][A-Z].*[a-z][A-Z].*[a-z][A-Z]")
-_PLACEHOLDER = re.compile(r"(?i)x{5}|\.{3}|your")
 
 _JWT = re.compile(r"(?<![A-Za-z0-9_-])eyJ[A-Za-z0-9_-]{8,}\.eyJ[A-Za-z0-9_-]{8,}(?:\.[A-Za-z0-9_-]*)?")
 _USERINFO = re.compile(
@@ -105,7 +42,8 @@ SUSPECT = "|".join(
         named.SUSPECT,
         headers.SUSPECT,
         r": */ */[^\n]*@|(?i:sig|signature|key)=|PRIVATE KEY|eyJ[A-Za-z0-9_-]+\.eyJ",
-        *(re.escape(service.prefix) + service.sign for service in _SERVICES),
+        positions.SUSPECT,
+        services.SUSPECT,
     )
 )
 """What a string must match (in RE2, on its padded form) before any rule here can find something."""
@@ -115,26 +53,15 @@ def spans(view: View) -> Iterator[Span]:
     """What the rules of our own find in a view, in places of the raw text."""
     yield from named.spans(view)
     yield from headers.spans(view)
-    yield from _services(view)
+    yield from positions.spans(view)
+    yield from services.spans(view)
+    yield from _web_tokens(view)
     yield from _logins_in_urls(view)
     yield from _signatures(view)
     yield from _private_keys(view)
 
 
-def _services(view: View) -> Iterator[Span]:
-    for prefix, bodies in _BY_PREFIX.items():
-        done = 0
-        for place in view.places(prefix, lower=False):
-            if place < done or (view.text[place - 1 : place].isalnum() and prefix not in (*_INNER, *_ADDRESSES)):
-                continue
-            for rule, body in bodies:
-                match = body.match(view.text, place + len(prefix))
-                if not match:
-                    continue
-                done = match.end()
-                if _BY_CHANCE.search(match.group()) and not _PLACEHOLDER.search(match.group()):
-                    start = match.start() if prefix in _ADDRESSES else place - (prefix in _INNER)
-                    yield view.span(start, match.end(), rule, 3)
+def _web_tokens(view: View) -> Iterator[Span]:
     if "eyJ" in view.text:
         for match in _JWT.finditer(view.text):
             yield view.span(*match.span(), "jwt", 3)

@@ -85,6 +85,8 @@ NOT_PERSONAL = [
     "@app.route('/x') and @pytest.fixture",
     "lodash@4.17.21 and @types/node@20.1.0",
     "version 1.2.3.4 of build 10.20.30.40",
+    "for example 203.0.113.7 or 2001:db8::1, section 3.2.1.4",
+    "ssh app@node-1.example.org uptime; app@node-1:~$ scp a me@host.internal:/tmp",
     "127.0.0.1:8080, 10.1.2.3, 192.168.0.1, 0.0.0.0, 255.255.255.0",
     "at 12:34:56 or 2026-11-30T02:24:10.123Z, took 00:01:02",
     "550e8400-e29b-41d4-a716-446655440000",
@@ -117,9 +119,9 @@ def test_what_only_looks_like_it_stays(text):
 @pytest.mark.parametrize(
     ("text", "kind"),
     [
-        ("203.0.113.7 asked", "ip"),
-        ("from 2001:db8::8a2e:370:7334", "ip"),
-        ("X-Forwarded-For: 198.51.100.23", "ip"),
+        ("81.2.69.142 asked", "ip"),
+        ("from 2a02:810d::8a2e:370:7334", "ip"),
+        ("X-Forwarded-For: 89.160.20.112", "ip"),
         ("ssn 123-45-6789", "national_id"),
         ("CPF 529.982.247-25", "national_id"),
         ("DNI 54362315K", "national_id"),
@@ -152,7 +154,7 @@ def test_json_stays_json_of_the_same_types():
 
 
 PIECES = st.sampled_from(
-    ["jane@example.com", "+1 415-555-2671", "4111 1111 1111 1111", "DE89370400440532013000", "203.0.113.7",
+    ["jane@example.com", "+1 415-555-2671", "4111 1111 1111 1111", "DE89370400440532013000", "81.2.69.142",
      "123-45-6789", " ", ",", '"', "\\n", "x", ":", "{", "}", "7", "é"]
 )  # fmt: skip
 

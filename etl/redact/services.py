@@ -1,0 +1,194 @@
+"""Keys of well-known services, told by how they begin, in any length: what people type into a chat is cut and made up.
+
+The kept rule set knows most of them in the length they have and with the words that stand around them in code; in a
+conversation they stand alone.
+"""
+
+from __future__ import annotations
+
+import itertools
+import re
+from collections.abc import Iterator
+from typing import NamedTuple
+
+from etl.redact.escapes import View
+from etl.redact.spans import Span
+
+
+class Service(NamedTuple):
+    """Keys of one service: how they begin, what follows, and what must stand before them."""
+
+    rule: str
+    prefix: str
+    body: str
+    sign: str = "[A-Za-z0-9]{2}"
+    """What follows at least, as the sifting of whole columns may ask for it."""
+
+
+class Shape(NamedTuple):
+    """Keys of one service that are told by a part in their middle."""
+
+    rule: str
+    literal: str
+    """What `form` holds always, in this case."""
+    form: re.Pattern[str]
+    before: int
+    """How many characters of the form may stand before the literal."""
+
+
+def _simple(rule: str, *prefixes: str, body: str = r"[A-Za-z0-9_-]{16,}") -> list[Service]:
+    """Services of one body; all of them ask for a dozen characters at least."""
+    return [Service(rule, prefix, body, "[A-Za-z0-9_.=+/-]{10}") for prefix in prefixes]
+
+
+_SERVICES = (
+    Service("anthropic_key", "sk-", r"ant-[A-Za-z0-9_-]{12,}"),
+    Service("openai_key", "sk-", r"(?:proj|svcacct|admin)-[A-Za-z0-9_-]{12,}"),
+    Service("openai_key", "sk-", r"[A-Za-z0-9]{20,}"),
+    Service("openrouter_key", "sk-", r"or-[A-Za-z0-9_-]{12,}"),
+    Service("langfuse_secret", "sk-", r"lf-[A-Za-z0-9-]{12,}"),
+    Service("helicone_key", "sk-", r"helicone-[A-Za-z0-9_-]{12,}"),
+    Service("aws_access_key", "AKIA", r"[A-Z0-9]{16}(?![A-Za-z0-9])"),
+    Service("aws_access_key", "ASIA", r"[A-Z0-9]{16}(?![A-Za-z0-9])"),
+    *_simple("github_token", "ghp_", "gho_", "ghu_", "ghs_", "ghr_", body=r"[A-Za-z0-9]{16,}"),
+    *_simple("github_token", "github_pat_", body=r"[A-Za-z0-9_]{16,}"),
+    *_simple(
+        "gitlab_token",
+        "glpat-",
+        "gldt-",
+        "glrt-",
+        "glcbt-",
+        "glptt-",
+        "glft-",
+        "glsoat-",
+        "glagent-",
+        "glimt-",
+        "gloas-",
+        body=r"[A-Za-z0-9_.-]{12,}",
+    ),
+    Service("slack_token", "xox", r"[abceoprs](?:\.xox[a-z])?-[A-Za-z0-9-]{10,}", "[a-z][.-]"),
+    Service("slack_token", "xapp-", r"[A-Za-z0-9-]{12,}"),
+    Service("google_key", "AIza", r"[A-Za-z0-9_-]{30,}"),
+    *_simple("google_key", "ya29.", "GOCSPX-"),
+    *_simple("huggingface_token", "hf_", "api_org_", body=r"[A-Za-z0-9]{20,}"),
+    *_simple("npm_token", "npm_", body=r"[A-Za-z0-9]{20,}"),
+    *_simple("pypi_token", "pypi-", body=r"[A-Za-z0-9_-]{32,}"),
+    Service("sendgrid_key", "SG.", r"[A-Za-z0-9_-]{12,}\.[A-Za-z0-9_-]{12,}"),
+    *_simple("stripe_key", "k_live_", "k_test_", body=r"[A-Za-z0-9]{10,}"),
+    *_simple("stripe_key", "whsec_", body=r"[A-Za-z0-9+/=]{16,}"),
+    *_simple("groq_key", "gsk_", body=r"[A-Za-z0-9]{20,}"),
+    *_simple("xai_key", "xai-", body=r"[A-Za-z0-9]{20,}"),
+    *_simple("perplexity_key", "pplx-", body=r"[A-Za-z0-9]{20,}"),
+    *_simple("nvidia_key", "nvapi-", body=r"[A-Za-z0-9_-]{20,}"),
+    Service("langsmith_key", "lsv2_", r"(?:pt|sk)_[A-Za-z0-9_]{20,}"),
+    *_simple("tavily_key", "tvly-"),
+    *_simple("pinecone_key", "pcsk_"),
+    *_simple("fireworks_key", "fw_", body=r"[A-Za-z0-9]{22,}"),
+    *_simple("new_relic_key", "NRAK-", "NRJS-", "NRII-", "NRIQ-", "NRRA-", "NRSP-"),
+    *_simple("sentry_token", "sntrys_", body=r"[A-Za-z0-9_=+/-]{32,}"),
+    *_simple("sentry_token", "sntryu_", "sntrya_", body=r"[0-9a-f]{32,}"),
+    *_simple("grafana_token", "glsa_", "glc_", body=r"[A-Za-z0-9_=+/-]{16,}"),
+    *_simple("databricks_token", "dapi", body=r"[0-9a-f]{32}(?:-[0-9]+)?"),
+    *_simple("digitalocean_token", "dop_v1_", "doo_v1_", "dor_v1_", body=r"[0-9a-f]{32,}"),
+    *_simple("docker_token", "dckr_pat_", "dckr_oat_"),
+    *_simple("notion_token", "secret_", body=r"[A-Za-z0-9]{43}(?![A-Za-z0-9_])"),
+    *_simple("notion_token", "ntn_", body=r"[A-Za-z0-9]{30,}"),
+    *_simple("replicate_token", "r8_", body=r"[A-Za-z0-9]{30,}"),
+    *_simple("square_token", "sq0atp-", "sq0csp-", "sq0idp-"),
+    *_simple("vault_token", "hvs.", "hvb.", "hvr.", body=r"[A-Za-z0-9_-]{20,}"),
+    *_simple("linear_key", "lin_api_", "lin_oauth_"),
+    *_simple("shopify_token", "shpat_", "shpca_", "shppa_", "shpss_", body=r"[0-9a-fA-F]{24,}"),
+    *_simple("postman_key", "PMAK-"),
+    *_simple("atlassian_token", "ATATT3", "ATCTT3", "ATBB", body=r"[A-Za-z0-9_=-]{20,}"),
+    *_simple("figma_token", "figd_", "figu_"),
+    *_simple("doppler_token", "dp.pt.", "dp.st.", "dp.ct.", "dp.sa."),
+    *_simple("planetscale_token", "pscale_tkn_", "pscale_pw_", "pscale_oauth_", body=r"[A-Za-z0-9_.-]{20,}"),
+    *_simple("supabase_token", "sbp_", "sb_secret_", body=r"[A-Za-z0-9_]{20,}"),
+    *_simple("netlify_token", "nfp_", body=r"[A-Za-z0-9]{30,}"),
+    *_simple("buildkite_token", "bkua_", "bkaj_", body=r"[0-9a-f]{30,}"),
+    *_simple("circleci_token", "CCIPAT_", "CCIPRJ_"),
+    *_simple("sonar_token", "sqp_", "squ_", "sqa_", body=r"[0-9a-f]{32,}"),
+    *_simple("heroku_key", "HRKU-", body=r"[A-Za-z0-9_-]{30,}"),
+    *_simple("rubygems_key", "rubygems_", body=r"[0-9a-f]{32,}"),
+    *_simple("pulumi_token", "pul-", body=r"[0-9a-f]{32,}"),
+    *_simple("prefect_key", "pnu_", "pnb_", body=r"[A-Za-z0-9]{30,}"),
+    *_simple("sendinblue_key", "xkeysib-", "xsmtpsib-"),
+    *_simple("typeform_token", "tfp_", body=r"[A-Za-z0-9_.-]{30,}"),
+    *_simple("onepassword_token", "ops_eyJ", body=r"[A-Za-z0-9_-]{30,}"),
+    *_simple("age_key", "AGE-SECRET-KEY-1", body=r"[A-Z0-9]{40,}"),
+    *_simple("dynatrace_token", "dt0c01."),
+    *_simple("mailgun_key", "key-", body=r"[0-9a-f]{32}(?![0-9A-Za-z])"),
+    *_simple("cloudflare_key", "v1.0-", body=r"[0-9a-f]{24}-[0-9a-f]{32,}"),
+)
+_BY_PREFIX = {
+    prefix: [(service.rule, re.compile(service.body)) for service in group]
+    for prefix, group in itertools.groupby(_SERVICES, lambda service: service.prefix)
+}
+_INNER = ("k_live_", "k_test_")
+"""Prefixes that come after a first letter (`sk_live_`, `rk_test_`)."""
+_BY_CHANCE = re.compile(r"[0-9]|[a-z][A-Z].*[a-z][A-Z].*[a-z][A-Z]|\A[A-Z]{16}\Z")
+_PLACEHOLDER = re.compile(r"(?i)x{5}|\.{3}|your|EXAMPLE")
+
+_SHAPES = (
+    Shape("slack_webhook", "hooks.slack.com/",
+          re.compile(r"(?:https?://)?hooks\.slack\.com/(?:services|workflows|triggers)/[A-Za-z0-9/_]{20,}"), 8),
+    Shape("discord_webhook", "/webhooks/",
+          re.compile(r"https?://[a-z.]{0,10}discord(?:app)?\.com/api(?:/v\d+)?/webhooks/[0-9]{15,20}/[A-Za-z0-9_-]{20,}"),
+          48),
+    Shape("discord_webhook", "/webhooks/", re.compile(r"/webhooks/[0-9]{15,20}/[A-Za-z0-9_-]{20,}"), 0),
+    Shape("discord_token", ".",
+          re.compile(r"(?<![A-Za-z0-9_-])[MNO][A-Za-z0-9_-]{23,28}\.[A-Za-z0-9_-]{6}\.[A-Za-z0-9_-]{27,44}"), 29),
+    Shape("telegram_token", ":AA", re.compile(r"(?<![0-9])[0-9]{8,10}:AA[A-Za-z0-9_-]{30,36}(?![A-Za-z0-9_-])"), 10),
+    Shape("azure_client_secret", "Q~",
+          re.compile(r"(?<![A-Za-z0-9_~-])[A-Za-z0-9_~.-]{3}[0-9]Q~[A-Za-z0-9_~.-]{31,34}(?![A-Za-z0-9_~-])"), 4),
+    Shape("azure_key", "JQQJ99", re.compile(r"(?<![A-Za-z0-9])[A-Za-z0-9]{40,60}JQQJ99[A-Za-z0-9]{20,30}"), 60),
+    Shape("new_relic_key", "NRAL", re.compile(r"(?<![A-Za-z0-9])[0-9a-f]{36}NRAL(?![A-Za-z0-9])"), 36),
+    Shape("terraform_token", ".atlasv1.",
+          re.compile(r"(?<![A-Za-z0-9])[A-Za-z0-9]{14}\.atlasv1\.[A-Za-z0-9_=-]{40,}"), 14),
+    Shape("airtable_token", "pat", re.compile(r"(?<![A-Za-z0-9])pat[A-Za-z0-9]{14}\.[0-9a-f]{40,}"), 0),
+    Shape("mailchimp_key", "-us", re.compile(r"(?<![0-9A-Za-z])[0-9a-f]{32}-us[0-9]{1,2}(?![0-9A-Za-z])"), 32),
+    Shape("twilio_key", "SK", re.compile(r"(?<![0-9A-Za-z])SK[0-9a-f]{32}(?![0-9A-Za-z])"), 0),
+)  # fmt: skip
+SUSPECT = "|".join(
+    (
+        *(re.escape(service.prefix) + service.sign for service in _SERVICES),
+        r"hooks\.slack\.com/|/webhooks/[0-9]|[A-Za-z0-9_-]{24,}\.[A-Za-z0-9_-]{6}\.[A-Za-z0-9_-]{27}",
+        r"[0-9]{8}:AA|[0-9]Q~|JQQJ99|[0-9a-f]{36}NRAL|\.atlasv1\.|pat[A-Za-z0-9]{14}\.|[0-9a-f]{32}-us",
+        r"SK[0-9a-f]{32}",
+    )
+)
+"""What a string must match (in RE2, on its padded form) before `spans` can find something."""
+
+
+def spans(view: View) -> Iterator[Span]:
+    """Keys that begin as those of a service do, or have its mark in them."""
+    for prefix, bodies in _BY_PREFIX.items():
+        done = 0
+        for place in view.places(prefix, lower=False):
+            if place < done or (view.text[place - 1 : place].isalnum() and prefix not in _INNER):
+                continue
+            for rule, body in bodies:
+                match = body.match(view.text, place + len(prefix))
+                if not match:
+                    continue
+                done = match.end()
+                if _BY_CHANCE.search(match.group()) and not _PLACEHOLDER.search(match.group()):
+                    yield view.span(place - (prefix in _INNER), match.end(), rule, 3)
+    yield from _shapes(view)
+
+
+def _shapes(view: View) -> Iterator[Span]:
+    text = view.text
+    for shape in _SHAPES:
+        if shape.literal not in text:
+            continue
+        if shape.literal == ".":
+            places: Iterator[int] = (match.start() for match in re.finditer(r"\.(?=[A-Za-z0-9_-]{6}\.)", text))
+        else:
+            places = view.places(shape.literal, lower=False)
+        for place in places:
+            for start in range(max(0, place - shape.before), place + 1):
+                match = shape.form.match(text, start)
+                if match and match.end() > place:
+                    yield view.span(*match.span(), shape.rule, 3)
+                    break
