@@ -154,7 +154,8 @@ class _Reading:
             kind = "text" if kind is None and isinstance(block.get("text"), str) else ""
             if not kind and len(block) == 1:
                 block = _named_by_key(block)
-                kind = block.get("type") or ""
+                named = block.get("type")
+                kind = named if isinstance(named, str) else ""
         if isinstance(block.get("value"), str):
             block = _valued(block, kind)
         if kind in _TEXT:
@@ -272,11 +273,12 @@ def _untold(block: dict[str, Any]) -> dict[str, Any]:
     {'type': 'tool-result', 'toolCallId': 'c1', 'output': 'down', 'is_error': True}
     """
     output, run = block.get("output"), block.get("run")
-    if isinstance(output, dict) and output.get("type") in _TOLD and output.keys() & {"value", "reason"}:
+    told = output.get("type") if isinstance(output, dict) else None
+    if isinstance(output, dict) and isinstance(told, str) and told in _TOLD and output.keys() & {"value", "reason"}:
         said = output.get("value", output.get("reason"))
         more = {key: value for key, value in output.items() if key not in ("type", "value", "reason")}
         typed = {"output": said, **({"output_keys": more} if more else {})}
-        failed = str(output["type"]).startswith(("error", "execution"))
+        failed = told.startswith(("error", "execution"))
         return {**block, **typed, "is_error": True} if failed else {**block, **typed}
     if isinstance(run, dict) and "toolUseID" in block and "content" not in block:
         error = run.get("error")

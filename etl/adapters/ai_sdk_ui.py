@@ -185,7 +185,9 @@ def _messages(value: dict[str, Any]) -> list[Message]:
     if said not in (None, "", texts) and not (isinstance(said, str) and said and texts.endswith(said)):
         rest["content"] = said
     known = {call.id for message in made for call in message.calls or ()}
-    strangers = [item for item in invoked if not isinstance(item, dict) or item.get("toolCallId") not in known]
+    strangers = [
+        item for item in invoked if not isinstance(item, dict) or identifier(item.get("toolCallId")) not in known
+    ]
     if strangers:
         rest["toolInvocations"] = strangers
     if rest:
