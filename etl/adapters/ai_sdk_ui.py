@@ -250,7 +250,7 @@ class _Turn:
         state, rest = told.get("state"), left(told, _CALL) or {}
         if "rawInput" in rest and rest["rawInput"] == given:
             del rest["rawInput"]
-        if state in _ENDED and told.get("preliminary") is not True:
+        if isinstance(state, str) and state in _ENDED and told.get("preliminary") is not True:
             self._results.append(_result(told, call_id, name, rest))
             return
         rest |= {key: told[key] for key in ("state", "output") if told.get(key) is not None}
