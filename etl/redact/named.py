@@ -68,10 +68,9 @@ _NAMES = (
 )
 SUSPECT = "|".join(
     (
-        rf"""(?i:{_NAMES})[\x00- "'`\]\x7f]*[:=!,>|]""",
+        rf"""(?i:{_NAMES})[\x00- "'`\])\x7f]*(?:[:=!,>|]|value[:=]|\[[^\]\n]*\]: |\)[\x00- ]*["'])""",
         rf"""(?i:{_NAMES})["'`]?,? (?:is|was|answer with|reply with|respond with|with|to|as|be) """,
-        rf"""(?i:{_NAMES})[ "'`]*\[[^\]\n]*\]: |(?i:{_NAMES})["'`\]]*\)[\x00- ]*["']""",
-        rf"""(?i:{_NAMES})[\x00- "'`\x7f]*value[:=]|(?i:(?:^|[^a-z])pw)["']?[ \t]*[:=]""",
+        r"""(?i:(?:^|[^a-z])pw)["']?[ \t]*[:=]""",
         rf"(?:--|#[ \t]*define[ \t]|ENV[ \t]|[Ss]etx?[ \t]|[Hh]eader[ \t])[A-Za-z_ \t-]*(?i:{_NAMES})[ \t]",
     )
 )

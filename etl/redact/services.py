@@ -36,9 +36,13 @@ class Shape(NamedTuple):
     """How many characters of the form may stand before the literal."""
 
 
+_LONG = "[A-Za-z0-9_.=+/-]{6}"
+"""What follows most prefixes at least: their bodies have more."""
+
+
 def _simple(rule: str, *prefixes: str, body: str = r"[A-Za-z0-9_-]{16,}") -> list[Service]:
     """Services of one body; all of them ask for a dozen characters at least."""
-    return [Service(rule, prefix, body, "[A-Za-z0-9_.=+/-]{10}") for prefix in prefixes]
+    return [Service(rule, prefix, body, _LONG) for prefix in prefixes]
 
 
 _SERVICES = (
@@ -91,7 +95,7 @@ _SERVICES = (
     *_simple("databricks_token", "dapi", body=r"[0-9a-f]{32}(?:-[0-9]+)?"),
     *_simple("digitalocean_token", "dop_v1_", "doo_v1_", "dor_v1_", body=r"[0-9a-f]{32,}"),
     *_simple("docker_token", "dckr_pat_", "dckr_oat_"),
-    *_simple("notion_token", "secret_", body=r"[A-Za-z0-9]{43}(?![A-Za-z0-9_])"),
+    Service("notion_token", "secret_", r"[A-Za-z0-9]{43}(?![A-Za-z0-9_])", "[A-Za-z0-9]{12}"),
     *_simple("notion_token", "ntn_", body=r"[A-Za-z0-9]{30,}"),
     *_simple("replicate_token", "r8_", body=r"[A-Za-z0-9]{30,}"),
     *_simple("square_token", "sq0atp-", "sq0csp-", "sq0idp-"),
@@ -117,7 +121,7 @@ _SERVICES = (
     *_simple("onepassword_token", "ops_eyJ", body=r"[A-Za-z0-9_-]{30,}"),
     *_simple("age_key", "AGE-SECRET-KEY-1", body=r"[A-Z0-9]{40,}"),
     *_simple("dynatrace_token", "dt0c01."),
-    *_simple("mailgun_key", "key-", body=r"[0-9a-f]{32}(?![0-9A-Za-z])"),
+    Service("mailgun_key", "key-", r"[0-9a-f]{32}(?![0-9A-Za-z])", "[0-9a-f]{8}"),
     *_simple("cloudflare_key", "v1.0-", body=r"[0-9a-f]{24}-[0-9a-f]{32,}"),
 )
 _BY_PREFIX = {
@@ -151,10 +155,10 @@ _SHAPES = (
 )  # fmt: skip
 SUSPECT = "|".join(
     (
-        *(re.escape(service.prefix) + service.sign for service in _SERVICES),
-        r"hooks\.slack\.com/|/webhooks/[0-9]|[A-Za-z0-9_-]{24,}\.[A-Za-z0-9_-]{6}\.[A-Za-z0-9_-]{27}",
-        r"[0-9]{8}:AA|[0-9]Q~|JQQJ99|[0-9a-f]{36}NRAL|\.atlasv1\.|pat[A-Za-z0-9]{14}\.|[0-9a-f]{32}-us",
-        r"SK[0-9a-f]{32}",
+        *(re.escape(service.prefix) + service.sign for service in _SERVICES if service.sign != _LONG),
+        "(?:" + "|".join(re.escape(service.prefix) for service in _SERVICES if service.sign == _LONG) + ")" + _LONG,
+        r"hooks\.slack\.com/|/webhooks/[0-9]|[A-Za-z0-9]\.[A-Za-z0-9_-]{6}\.[A-Za-z0-9_-]{9}",
+        r"[0-9]:AA[A-Za-z0-9]|[0-9]Q~|JQQJ99|[0-9a-f]NRAL|\.atlasv1\.|pat[A-Za-z0-9]{6}|[0-9a-f]-us[0-9]|SK[0-9a-f]{6}",
     )
 )
 """What a string must match (in RE2, on its padded form) before `spans` can find something."""
