@@ -41,6 +41,8 @@ class FileContext(NamedTuple):
     uri: str
     path: Path | None = None
     """Where it lies, when it is a local file and no archive member."""
+    begins: bool = True
+    """False where the records are a later part of the file (see `Adapter.lines_apart`)."""
 
 
 class Adapter(abc.ABC):
@@ -69,6 +71,18 @@ class Adapter(abc.ABC):
         Detection sees such a file by `Sample.head`.
         """
         return frame(blocks, limits)
+
+    def lines_apart(self, sample: Sample) -> bool:
+        """Whether each line of such a file gives in `parse` alone what it gives among the others; False to be safe.
+
+        Then a large file of lines is read in parts by several processes, and one that has grown from where it ended.
+        True promises: the records are those of `frame`; `parse` keeps nothing from one record to the next (what the
+        file's first record decides is decided for all of `sample`, and `FileContext.begins` tells where that is not
+        the first); it gives all outcomes of a record before it asks for the next one; a row without a `native_id` is
+        the only one of its record, which is its `records`. Compressed files and values that span lines are never
+        parted.
+        """
+        return False
 
     @abc.abstractmethod
     def score(self, sample: Sample) -> float:

@@ -8,14 +8,18 @@ from __future__ import annotations
 import functools
 import secrets
 import time
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import NamedTuple
 
+import pyarrow as pa
+import pyarrow.compute as pc
+
 from etl.assembly import Assembled, assemble
 from etl.errors import ConflictError
 from etl.events import Touched
-from etl.lake import KnownFile, Lake, RowCounts, StagedFile
+from etl.lake import KnownFile, Lake, RowCounts, StagedFile, open_parquet
 from etl.reading import UNDETECTED
 from etl.remote import path_of
 from etl.report import FileResult, Report
@@ -55,9 +59,11 @@ def commit(
     made = _commit_rollouts(lake, settings, report, results, by_table["rollouts"], alone)
     for result in results:
         result.rows += made.rows_by_file[result.source, result.uri]
+    _count_rows(lake, [result for result in results if result.read_from and result.spans])
     rejects = by_table["rejects"] + [file for file in made.staged if file.table == "rejects"]
     if results:
-        lake.replace_rejects(rejects, {(result.source, result.uri) for result in results})
+        after = {(result.source, result.uri): result.read_from for result in results if result.read_from}
+        lake.replace_rejects(rejects, {(result.source, result.uri) for result in results}, after)
         _commit_sources(lake, settings, results, undetected)
 
 
@@ -81,12 +87,7 @@ def _commit_rollouts(
     alone: _Alone,
 ) -> Assembled:  # fmt: skip
     """Commit the closed rows with those assembled from events; again where somebody added events meanwhile."""
-    touched: dict[tuple[str, str], Touched] = {}
-    for result in results:
-        if result.adapter is not None and result.touched.keys:
-            known = touched.setdefault((result.source, result.adapter), result.touched)
-            if known is not result.touched:  # of another worker
-                known.update(result.touched)
+    touched = _touched(results)
     if not touched:
         report.rows = lake.commit_rollouts(staged) if staged else RowCounts(0, 0, 0, 0)
         return Assembled()
@@ -109,6 +110,38 @@ def _commit_rollouts(
         report.assembled = made.rows
         return made
     raise ConflictError(f"{settings.lake}: other ingests kept adding events; run again when they are done")
+
+
+def _touched(results: Sequence[FileResult]) -> dict[tuple[str, str], Touched]:
+    """What every stream touches. All files that one worker read of it share theirs: each is taken in once."""
+    touched: dict[tuple[str, str], Touched] = {}
+    taken: set[int] = set()
+    for result in results:
+        for what in (result.touched, *result.others_touched):
+            if result.adapter is None or not what.keys or id(what) in taken:
+                continue
+            taken.add(id(what))
+            known = touched.setdefault((result.source, result.adapter), what)
+            if known is not what:
+                known.update(what)
+    return touched
+
+
+def _count_rows(lake: Lake, results: Sequence[FileResult]) -> None:
+    """The rows of files that were read on and hold many conversations: only some of these were put together again."""
+    many = [result for result in results if result.beginning is not None and result.beginning.keys is None]
+    if not many:
+        return
+    counted: Counter[tuple[str, str]] = Counter()
+    for file in lake.live("rollouts"):
+        source = file.partition["source"]
+        uris = pa.array([result.uri for result in many if result.source == source], pa.string())
+        if len(uris):
+            with open_parquet(file.path) as opened:
+                found = opened.read(["source_uri"])["source_uri"]
+            counted.update((source, uri) for uri in found.filter(pc.is_in(found, value_set=uris)).to_pylist())
+    for result in many:
+        result.rows = counted[result.source, result.uri]
 
 
 def _is_at(lake: Lake, version: int) -> bool:

@@ -107,6 +107,8 @@ class Detection(NamedTuple):
     adapter: Adapter
     scores: dict[str, float]
     why: str
+    sample: Sample | None = None
+    """What it was told from; None where the format was given."""
 
 
 def detect(
@@ -123,7 +125,7 @@ def detect(
     if format is not None:
         return Detection(adapter_named(format), {}, "given with --format")
     found = sample(path_of(path), member, uri)
-    return choose(found) if mapping is None else _mapped(found, mapping)
+    return choose(found)._replace(sample=found) if mapping is None else _mapped(found, mapping)
 
 
 def _mapped(sample: Sample, mapping: Mapping) -> Detection:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from hashlib import blake2b, sha256
 
 import msgspec
@@ -50,12 +50,22 @@ class Occurrences:
     Records are told apart by SHA-256, which processors compute in hardware; their names are BLAKE2b like all others.
     """
 
-    def __init__(self) -> None:
-        self._seen: dict[str, int] = {}
+    def __init__(self, before: Mapping[bytes, int] | None = None) -> None:
+        """`before` says how often records occur in what lies before, by `record_name`."""
+        self._seen: dict[bytes, int] = {} if before is None else dict(before)
 
     def key(self, local_id: str | None, raw: bytes) -> str:
         """The key of a closed record: its local id, a hash of all of it, and its occurrence number from 0."""
-        name = sha256(raw).hexdigest()[:32]
+        name = record_name(raw)
+        return f"{local_id or ''}\x1f{name.hex()}\x1f{self.take(name)}"
+
+    def take(self, name: bytes) -> int:
+        """How often a record was seen before this time."""
         number = self._seen.get(name, 0)
         self._seen[name] = number + 1
-        return f"{local_id or ''}\x1f{name}\x1f{number}"
+        return number
+
+
+def record_name(raw: bytes) -> bytes:
+    """What a record is told apart by."""
+    return sha256(raw).digest()[:16]

@@ -5,6 +5,7 @@ This is where everything happens that an adapter must not get wrong. It works on
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from operator import attrgetter
 from typing import Any, NamedTuple
 
@@ -44,8 +45,9 @@ class FileMemory:
     hashed.
     """
 
-    def __init__(self) -> None:
-        self.occurrences = Occurrences()
+    def __init__(self, before: Mapping[bytes, int] | None = None) -> None:
+        """`before`: how often records occur earlier in the file, where a part of it is read."""
+        self.occurrences = Occurrences(before)
         self.tools = Definitions()
         self._preambles: dict[tuple[str, str | None], str] = {}
 

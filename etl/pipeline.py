@@ -15,13 +15,14 @@ from datetime import datetime
 from pathlib import Path
 from typing import NamedTuple
 
-from etl.changes import changes
+from etl.changes import Change, changes
 from etl.committing import commit
 from etl.discover import discover
 from etl.errors import UsageError
 from etl.footprint import settled
 from etl.framing import LIMITS, Limits
 from etl.lake import KnownFile, Lake
+from etl.parts import Work
 from etl.reading import UNDETECTED, micros_now
 from etl.redact.keys import kept_key
 from etl.replaying import read_rejects
@@ -96,8 +97,8 @@ def ingest(
         known = _known(opened, source)
         found = changes(files, known, source, "mapped" if mapping else format, reparse, mapping)
         kinds = {change.file.uri: change.kind for change in found}
-        to_read = [change.file for change in found if change.kind != "unchanged"]
-        on_file = _counting(progress, [file.size for file in to_read])
+        to_read = [Work(change.file, _grown(change, reparse)) for change in found if change.kind != "unchanged"]
+        on_file = _counting(progress, [work.file.size for work in to_read])
         if engine == "ray":
             from etl.ray_reading import read_on_ray
 
@@ -180,6 +181,12 @@ def _lake(settings: Settings) -> Iterator[Lake]:
         lake = Lake.create(root)
         lake.sweep()
         yield lake
+
+
+def _grown(change: Change, reparse: bool) -> KnownFile | None:
+    """What is known of a file that may only have become longer."""
+    known = change.known
+    return known if known is not None and not reparse and change.file.size > known.size else None
 
 
 def _known(lake: Lake, source: str | None) -> dict[str, dict[str, KnownFile]]:

@@ -15,14 +15,14 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from etl.discover import FoundFile
 from etl.errors import LakeError, MissingExtraError
 from etl.footprint import settle
 from etl.lake import StagedFile, guest
 from etl.lake.place import Place
-from etl.report import FileResult
+from etl.parts import Work
+from etl.reading import Reader
 from etl.staging import Settings
-from etl.workers import OnFile, ReadOut, read_share, shares
+from etl.workers import OnFile, Queue, ReadOut, read_task, shares
 
 TASK_BYTES = 256 << 20
 """Input of one task where there are more bytes than that for each core: what a lost node costs."""
@@ -31,7 +31,7 @@ CONNECT_SECONDS = 10
 _HOST_PORT = re.compile(r"(?:ray://)?\[?([^/\]]+?)\]?:(\d{1,5})")
 
 
-def read_on_ray(files: Sequence[FoundFile], settings: Settings, address: str | None, on_file: OnFile) -> ReadOut:
+def read_on_ray(works: Sequence[Work], settings: Settings, address: str | None, on_file: OnFile) -> ReadOut:
     """Read every file on the cluster at `address`, or on one that is started on this machine.
 
     MissingExtraError without Ray, LakeError where tasks fail again and again.
@@ -40,13 +40,13 @@ def read_on_ray(files: Sequence[FoundFile], settings: Settings, address: str | N
         import ray
     except ImportError:
         raise MissingExtraError('the engine ray needs Ray: pip install "rollout-etl[ray]"') from None
-    if not files:
+    if not works:
         return ReadOut([], [])
     started = not ray.is_initialized()
     if started:
         _start(ray, address)
     try:
-        return _read(ray, files, settings, on_file)
+        return _read(ray, works, settings, on_file)
     except ray.exceptions.RayError as error:
         raise LakeError(f"the Ray cluster could not read the files: {' '.join(str(error).split())[:300]}") from error
     finally:
@@ -71,31 +71,34 @@ def _start(ray: Any, address: str | None) -> None:
         raise LakeError(f"no Ray cluster at {address or 'this machine'}: {reason}") from error
 
 
-def _read(ray: Any, files: Sequence[FoundFile], settings: Settings, on_file: OnFile) -> ReadOut:
+def _read(ray: Any, works: Sequence[Work], settings: Settings, on_file: OnFile) -> ReadOut:
     cores = max(1, int(ray.cluster_resources().get("CPU", 1)))
-    size = sum(max(file.size, 0) for file in files)
-    given = shares(files, min(len(files), max(cores, -(-size // TASK_BYTES))))
     task = ray.remote(max_retries=RETRIES, retry_exceptions=False)(_task)
-    waiting = [task.remote(share, settings, f"ray{number}") for number, share in enumerate(given)]
-    results: list[FileResult] = []
+    queue = Queue(works, settings, on_file)
     staged: list[StagedFile] = []
-    while waiting:
-        done, waiting = ray.wait(waiting, num_returns=1)
-        for share_results, share_staged in ray.get(done):
-            results += share_results
-            staged += share_staged
-            for result in share_results:
-                on_file(result)
-    order = {file.uri: number for number, file in enumerate(files)}
-    return ReadOut(sorted(results, key=lambda result: order[result.uri]), staged)
+    round_ = 0
+    while tasks := list(iter(queue.next, None)):
+        size = sum(work.size for lot in tasks for work in lot)
+        given = shares(tasks, min(len(tasks), max(cores, -(-size // TASK_BYTES))))
+        waiting = [task.remote(share, settings, f"ray{round_}.{number}") for number, share in enumerate(given)]
+        while waiting:
+            done, waiting = ray.wait(waiting, num_returns=1)
+            for share_results, share_staged in ray.get(done):
+                for result in share_results:
+                    queue.done(result)
+                queue.take_all(share_results)
+                staged += share_staged
+        round_ += 1
+    return ReadOut(queue.results(), staged)
 
 
-def _task(files: Sequence[FoundFile], settings: Settings, worker: str) -> ReadOut:
+def _task(works: Sequence[Work], settings: Settings, worker: str) -> ReadOut:
     """On a node: read a share; where the lake is in a store, what is staged goes there."""
     settle()
     place = Place(settings.lake)
     with guest(place, settings.batch_id):
-        read = read_share(files, settings, worker)
+        reader = Reader(settings, worker)
+        read = ReadOut(read_task(reader, works, lambda _told: None), reader.close())
         if not place.is_remote:
             return read
         return ReadOut(read.results, [_uploaded(place, file, settings.batch_id) for file in read.staged])

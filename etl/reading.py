@@ -13,16 +13,18 @@ from typing import TYPE_CHECKING
 from etl.adapter import Adapter, FileContext, adapter_named
 from etl.ahead import AheadReader
 from etl.conversation import Conversation, Fragment, Outcome, Record, Unusable
-from etl.detection import Skipped, detect
+from etl.detection import Detection, Skipped, detect
 from etl.discover import FoundFile
 from etl.errors import SourceError
-from etl.events import EventBatch, Touched
-from etl.framing import Broken, Framed
-from etl.lake import StagedFile
+from etl.events import EventBatch, Taken, Touched
+from etl.framing import GLUED, PADDED, Broken, Framed, frame_lines
+from etl.growing import FEW, Beginning, add, counted, known_beginning
+from etl.lake import KnownFile, StagedFile
 from etl.normalise import FileMemory, Refused, Stream, normalise
-from etl.opening import Digest, blocks
+from etl.opening import Digest, LineDigest, blocks, span
+from etl.parts import Part, Work, is_parted, names_in, occurring
 from etl.remote import is_remote, path_of
-from etl.report import FileResult, Place
+from etl.report import FileResult, Place, Reached
 from etl.staging import FLUSH_BYTES, EventBuffer, Rejects, RowBuffer, Settings, Staging
 
 if TYPE_CHECKING:
@@ -55,10 +57,9 @@ class Reader:
         self.events.flush()
         return [*self.ahead.close(), *self.staging.close()]
 
-    def read(self, file: FoundFile) -> FileResult:
-        """Read one file; never raises on what is in it."""
+    def read(self, file: FoundFile, known: KnownFile | None = None) -> FileResult:
+        """Read one file; never raises on what is in it. Of one that is `known`, and has grown, only what is new."""
         result = FileResult(file.uri, self.settings.source or UNDETECTED, file.size, file.modified_ns)
-        digest = Digest()
         try:
             if file.size < 0:
                 raise Skipped(f"{file.uri}: not a regular file")
@@ -68,13 +69,81 @@ class Reader:
         except SourceError as error:
             result.state, result.error = "failed", str(error)
         else:
-            adapter = detection.adapter
-            result.adapter, result.adapter_version = adapter.name, version_of(adapter, self.settings.mapping)
-            result.source = self.settings.source or adapter.name
-            framed = adapter.records(blocks(file.path, file.member, digest), self.settings.limits)
-            _Parsing(self, adapter, file, result).run(framed)
-            result.sha256 = digest.hexdigest()
-            result.size = digest.size if file.member is None else file.size
+            self._read(file, detection, known, self.begun(result, detection.adapter))
+        self.rejects.forget_places()
+        return result
+
+    def begun(self, result: FileResult, adapter: Adapter) -> FileResult:
+        """The result of a file that the adapter reads."""
+        result.adapter, result.adapter_version = adapter.name, version_of(adapter, self.settings.mapping)
+        result.source = self.settings.source or adapter.name
+        result.spans = adapter.spans_files
+        return result
+
+    def _read(self, file: FoundFile, detection: Detection, known: KnownFile | None, result: FileResult) -> None:
+        adapter, limits = detection.adapter, self.settings.limits
+        grows = file.size >= self.settings.least_growing and is_parted(file, detection, limits)
+        if grows and self._read_on(file, adapter, known, result):
+            return
+        digest = LineDigest() if grows else Digest()
+        parsing = _Parsing(self, adapter, file, result, lines=digest if isinstance(digest, LineDigest) else None)
+        parsing.run(adapter.records(blocks(file.path, file.member, digest), limits))
+        result.sha256 = digest.hexdigest()
+        result.size = digest.size if file.member is None else file.size
+        if isinstance(digest, LineDigest) and digest.whole:
+            result.reached = Reached(digest.whole, digest.lines, digest.lines_hexdigest())
+            result.beginning = parsing.beginning()
+
+    def _read_on(self, file: FoundFile, adapter: Adapter, known: KnownFile | None, result: FileResult) -> bool:
+        """Read what is new in a file that has grown; False where it has to be read whole."""
+        beginning = known_beginning(known, result, self.settings)
+        start = None if known is None else known.read_bytes
+        if known is None or beginning is None or start is None or start >= file.size:
+            return False
+        digest = LineDigest()
+        try:
+            names, lengths = (set(), set()) if adapter.spans_files else names_in(file, start, file.size)
+            before = occurring(file, start, digest, names, lengths)
+        except SourceError:
+            return False
+        if digest.hexdigest() != known.read_sha256:
+            return False
+        part = Part(start, file.size, digest.lines + 1, before)
+        found = self.begun(FileResult(file.uri, result.source), adapter)
+        found.touched = self.touched(result.source, adapter.name)
+        beginning.begin(found)
+        found.keys.update(beginning.keys or ())
+        found.days.update(beginning.days or ())
+        try:
+            parsing = _Parsing(self, adapter, file, found, part, digest)
+            parsing.run(frame_lines(span(file.path, start, file.size, digest), self.settings.limits, part.line, start))
+        except _NotApartError:
+            return False
+        found.touched.keys |= set(beginning.keys or ())
+        found.touched.days |= set(beginning.days or ())
+        add(result, found)
+        result.touched, result.parsed, result.read_from = found.touched, found.parsed, start
+        result.sha256, result.size = digest.hexdigest(), digest.size
+        result.reached = Reached(digest.whole, digest.lines, digest.lines_hexdigest())
+        result.beginning = parsing.beginning()
+        if beginning.keys is None and result.beginning is not None:
+            result.beginning.keys = result.beginning.days = None
+        return True
+
+    def read_part(self, work: Work) -> FileResult:
+        """Read a part of a file; the result says `again` where the file cannot be read in parts after all."""
+        file, part = work.file, work.part
+        assert part is not None
+        assert work.adapter is not None
+        adapter = adapter_named(work.adapter)
+        result = self.begun(FileResult(file.uri, "", file.size, file.modified_ns, part=part.start), adapter)
+        try:
+            _Parsing(self, adapter, file, result, part).run(
+                frame_lines(span(file.path, part.start, part.end), self.settings.limits, part.line, part.start)
+            )
+        except _NotApartError:
+            result.again = True
+        self.rejects.forget_places()
         return result
 
     def read_again(self, result: FileResult, framed: Iterable[Framed]) -> None:
@@ -89,17 +158,33 @@ def version_of(adapter: Adapter, mapping: Mapping | None) -> int:
     return adapter.version if mapping is None else mapping.adapter_version
 
 
-class _Parsing:
-    """One file going through its adapter, record by record accounted for."""
+class _NotApartError(Exception):
+    """A row is named by records that nobody counted in the rest of the file."""
 
-    def __init__(self, reader: Reader, adapter: Adapter, file: FoundFile, result: FileResult) -> None:
+
+class _Parsing:
+    """One file, or a part of it, going through its adapter, record by record accounted for.
+
+    `lines` is the digest of a file of lines, if its next reading may begin where this one ends.
+    """
+
+    def __init__(
+        self, reader: Reader, adapter: Adapter, file: FoundFile, result: FileResult, part: Part | None = None,
+        lines: LineDigest | None = None,
+    ) -> None:  # fmt: skip
         self._reader = reader
+        self._part = part
+        self._lines = lines
+        self._apart = part is not None or lines is not None
+        self._beginning: Beginning | None = None
+        self._last: Record | None = None
+        self._named = 0
         self._adapter = adapter
         self._file = file
         self._result = result
         version = adapter.version if result.adapter_version is None else result.adapter_version
         self._stream = Stream(result.source, adapter.name, version, file.uri)
-        self._memory = FileMemory()
+        self._memory = FileMemory(None if part is None else part.before)
         self._events = EventBatch(
             source=result.source,
             adapter=adapter.name,
@@ -112,28 +197,27 @@ class _Parsing:
 
     def run(self, framed: Iterable[Framed]) -> None:
         result = self._result
-        before = result.records_used + result.ignored.total()
+        before = result.records_used + result.rejects.total() + result.ignored.total()
         records = self._records(framed)
         while True:
             try:
-                for outcome in self._adapter.parse(
-                    records, FileContext(self._file.uri, None if is_remote(self._file.uri) else self._file.path)
-                ):
+                for outcome in self._adapter.parse(records, self._context()):
                     self._take(outcome)
                     self._handed.clear()
                 break
             except Exception as error:
                 # An adapter must not raise; one that does costs its record, named and kept, and no other.
-                if self._reader.settings.strict or isinstance(error, (SourceError, MemoryError)) or not self._handed:
+                known = isinstance(error, (SourceError, MemoryError, _NotApartError))
+                if self._reader.settings.strict or known or not self._handed:
                     raise
                 for record in self._handed:
                     self._reject(
                         record, "adapter_error", f"the {self._adapter.name} adapter failed ({error!r}); report it"
                     )
                 self._handed.clear()
-        if self._events.rows:
-            self._reader.events.add(self._events.take())
+        self._take_events()
         result.touched = self._events.touched
+        result.parsed = (result.rejects.total(), result.ignored.total())
         units = result.records_used + result.rejects.total() + result.ignored.total() - before
         lost = self._framed - units
         if lost > 0 or (lost and not self._adapter.splits):
@@ -143,12 +227,29 @@ class _Parsing:
             )
         result.records_in += units
 
+    def _context(self) -> FileContext:
+        path = None if is_remote(self._file.uri) else self._file.path
+        return FileContext(self._file.uri, path, self._part is None or self._part.start == 0)
+
+    def beginning(self) -> Beginning:
+        """What the whole lines gave."""
+        return self._beginning or counted(self._result, self._reader.settings)
+
+    def _take_events(self) -> None:
+        if self._events.rows:
+            taken = self._events.take()
+            if self._apart:
+                _note(self._result, taken)
+            self._reader.events.add(taken)
+
     def _records(self, source: Iterable[Framed]) -> Iterator[Record]:
         """The good records; broken ones become rejects, the end of a cut-off stream an error of the file."""
         result = self._result
         try:
             for framed in source:
                 self._framed += 1
+                if self._apart:
+                    self._next_line(framed)
                 if isinstance(framed, Broken):
                     place = Place(result.uri, framed.line, framed.offset)
                     self._reader.rejects.add(
@@ -162,6 +263,22 @@ class _Parsing:
         except SourceError as error:
             result.state, result.error = "failed", str(error)
 
+    def _next_line(self, framed: Framed) -> None:
+        """What comes of earlier records is all there."""
+        self._reader.rejects.forget_places()
+        self._last, self._named = framed if isinstance(framed, Record) else None, 0
+        if self._beginning is None and self._lines is not None and (framed.offset or 0) >= self._lines.whole:
+            self._take_events()
+            self._beginning = counted(self._result, self._reader.settings)
+
+    def _check_name(self, conversation: Conversation) -> None:
+        """A row of a part may be named by one whole line: these were counted in the rest of the file, once each."""
+        self._named += 1
+        records = conversation.records
+        whole = len(records) == 1 and records[0] is self._last and not {PADDED, GLUED} & set(records[0].notes)
+        if not whole or self._named > 1:
+            raise _NotApartError
+
     def _take(self, outcome: Outcome) -> None:
         result = self._result
         if isinstance(outcome, Conversation):
@@ -170,7 +287,7 @@ class _Parsing:
             self._events.add(outcome)
             result.records_used += not outcome.bridge
             if self._events.size >= FLUSH_BYTES:
-                self._reader.events.add(self._events.take())
+                self._take_events()
         elif isinstance(outcome, Unusable):
             self._reject(outcome.record, outcome.reason, outcome.message)
         else:
@@ -178,6 +295,8 @@ class _Parsing:
 
     def _conversation(self, conversation: Conversation) -> None:
         result = self._result
+        if self._part is not None and conversation.native_id is None:
+            self._check_name(conversation)
         try:
             row = normalise(conversation, self._stream, self._memory)
         except Refused as refused:
@@ -191,6 +310,14 @@ class _Parsing:
     def _reject(self, record: Record, reason: str, message: str) -> None:
         place = Place(self._result.uri, record.line, record.offset)
         self._reader.rejects.add(self._result, reason, message, record.raw, place)
+
+
+def _note(result: FileResult, taken: Taken) -> None:
+    """Which conversations events belong to, as long as these are few."""
+    if len(result.keys) <= FEW:
+        result.keys.update(taken.columns["conversation_key"])
+    if len(result.days) <= FEW:
+        result.days.update(taken.columns["day"])
 
 
 def micros_now() -> int:

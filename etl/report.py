@@ -10,6 +10,7 @@ from etl.events import Touched
 from etl.lake import RowCounts
 
 if TYPE_CHECKING:
+    from etl.growing import Beginning
     from etl.runs import Drift
 
 
@@ -25,12 +26,11 @@ class Place(NamedTuple):
 
 
 class Reached(NamedTuple):
-    """How far a file was read by whole lines, for the next reading: `schema.SourceFile.read_*` in their order."""
+    """The whole lines of a file that were read: their bytes, number and digest."""
 
-    size: int | None = None
-    lines: int | None = None
-    sha256: str | None = None
-    counts: str | None = None
+    size: int
+    lines: int
+    sha256: str
 
 
 @dataclass
@@ -57,8 +57,24 @@ class FileResult:
     """The conversations that its events belong to."""
     first_rejects: dict[str, tuple[Place, str]] = field(default_factory=dict)
     """Reason → where it first occurred, and its message."""
-    reached: Reached = field(default_factory=Reached)
-    """Where reading goes on when the file has grown; empty where it is read anew."""
+    reached: Reached | None = None
+    """Where reading goes on when the file has grown; None where it is read anew."""
+    beginning: Beginning | None = None
+    """What the file gave up to there."""
+    spans: bool = False
+    """Whether its conversations are put together from events; then `keys` are some of them, and `days` theirs."""
+    keys: set[str] = field(default_factory=set)
+    days: set[str] = field(default_factory=set)
+    parsed: tuple[int, int] = (0, 0)
+    """Rejects and ignored records before assembly."""
+    read_from: int = 0
+    """The byte from which on it was read, where what lies before was known."""
+    others_touched: list[Touched] = field(default_factory=list)
+    """What its other parts touch, where several processes read it."""
+    part: int | None = None
+    """Where the part begins that this is about; None: all of the file."""
+    again: bool = False
+    """Whether it turned out that the file cannot be read in parts."""
 
     def balance(self) -> int:
         """Records that nothing accounts for; anything but 0 is a fault of the adapter."""

@@ -12,6 +12,7 @@ from etl.columns import column, rollouts_table
 from etl.decode import encode
 from etl.events import Taken, events_table
 from etl.framing import Limits
+from etl.growing import counts_text
 from etl.identity import reject_id
 from etl.lake import StagedFile, StagingWriter
 from etl.redact import Redactor
@@ -47,6 +48,10 @@ class Settings(NamedTuple):
     """Which column is what, where the user says so."""
     key: bytes | None = None
     """Of the pseudonyms of personal data."""
+    part_bytes: int = 16 << 20
+    """About how long the parts are that a large file of lines is read in."""
+    least_growing: int = 1 << 16
+    """A smaller file is read whole when it has grown."""
 
 
 class Staging:
@@ -136,6 +141,10 @@ class Rejects:
         self._bytes = 0
         self._seen: Counter[tuple[str, str, int | None, str]] = Counter()
 
+    def forget_places(self) -> None:
+        """Nothing comes of the places so far any more."""
+        self._seen.clear()
+
     def add(
         self, result: FileResult, reason: str, message: str, raw: bytes, place: Place, length: int | None = None
     ) -> None:
@@ -185,7 +194,7 @@ def sources_table(results: Iterable[FileResult], settings: Settings) -> pa.Table
             result.source, result.uri, max(result.size, 0), result.modified_ns // 1_000 or None, result.sha256,
             result.adapter, result.adapter_version, result.state, result.error, result.records_in, result.records_used,
             result.rows, result.rejects.total(), _counts(result.ignored),
-            settings.batch_id, settings.ingested_at, *result.reached,
+            settings.batch_id, settings.ingested_at, *_reached(result),
         )
         for result in results
     ]  # fmt: skip
@@ -193,6 +202,12 @@ def sources_table(results: Iterable[FileResult], settings: Settings) -> pa.Table
     return pa.Table.from_arrays(
         [column(list(c), field.type) for c, field in zip(columns, schema, strict=True)], schema=schema
     )
+
+
+def _reached(result: FileResult) -> tuple[int | str | None, ...]:
+    """The `read_*` columns."""
+    counts = counts_text(result)
+    return (None,) * 4 if counts is None or result.reached is None else (*result.reached, counts)
 
 
 def _counts(ignored: Counter[str]) -> str | None:

@@ -1,23 +1,37 @@
-"""Files over processes: each worker reads its share into its own staging files."""
+"""Files over processes: one queue of files and parts of large files, the largest first, from which each worker takes.
+
+The run itself goes over each large file of lines once and hands out its parts as it comes to their ends (`parts.py`).
+"""
 
 from __future__ import annotations
 
 import heapq
 import multiprocessing
-from collections.abc import Callable, Sequence
-from concurrent.futures import FIRST_COMPLETED, ProcessPoolExecutor, wait
-from multiprocessing.queues import SimpleQueue
-from typing import NamedTuple
+from collections import deque
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from multiprocessing.connection import Connection, wait
+from multiprocessing.process import BaseProcess
+from typing import Any, NamedTuple
 
-from etl.discover import FoundFile
+from etl.detection import Skipped, detect
+from etl.errors import LakeError, SourceError
 from etl.footprint import settle
+from etl.growing import add, counted
 from etl.lake import StagedFile
+from etl.opening import LineDigest
+from etl.parts import Work, is_parted, names_records, parts
 from etl.reading import Reader
 from etl.remote import is_remote, register
-from etl.report import FileResult
+from etl.report import FileResult, Reached
 from etl.staging import Settings
 
 OnFile = Callable[[FileResult], None]
+
+TOGETHER_BYTES = 4 << 20
+TOGETHER_FILES = 256
+"""Small files are handed out together, up to so many."""
+
+Task = Sequence[Work]
 
 
 class ReadOut(NamedTuple):
@@ -27,67 +41,286 @@ class ReadOut(NamedTuple):
     staged: list[StagedFile]
 
 
-def read_all(files: Sequence[FoundFile], settings: Settings, workers: int, on_file: OnFile) -> ReadOut:
+def read_all(works: Sequence[Work], settings: Settings, workers: int, on_file: OnFile) -> ReadOut:
     """Read every file, in this process or in `workers` processes; `on_file` hears of each as it is done."""
-    if workers <= 1 or len(files) <= 1:
-        return _read(files, settings, "0", on_file)
-    given = shares(files, min(workers, len(files)))
-    context = multiprocessing.get_context("spawn")
-    heard: SimpleQueue[FileResult] = context.SimpleQueue()
-    results: list[FileResult] = []
+    if workers <= 1 or not works or (len(works) == 1 and works[0].size < 2 * settings.part_bytes):
+        reader = Reader(settings)
+        results = []
+        for work in works:
+            results.append(reader.read(work.file, work.known))
+            on_file(results[-1])
+        return ReadOut(results, reader.close())
+    queue = Queue(works, settings, on_file)
     staged: list[StagedFile] = []
-    with ProcessPoolExecutor(len(given), context, _listen, (heard,)) as pool:
-        pending = {pool.submit(read_share, share, settings, str(number)) for number, share in enumerate(given)}
-        while pending:
-            done, pending = wait(pending, timeout=0.2, return_when=FIRST_COMPLETED)
-            while not heard.empty():
-                on_file(heard.get())
-            for future in done:
-                share_results, share_staged = future.result()
-                results += share_results
-                staged += share_staged
-    order = {file.uri: number for number, file in enumerate(files)}
-    return ReadOut(sorted(results, key=lambda result: order[result.uri]), staged)
+    with _Pool(workers, settings) as pool:
+        while pool.serve(queue):
+            pass
+        for found, files in pool.finish():
+            queue.take_all(found)
+            staged += files
+    return ReadOut(queue.results(), staged)
 
 
-def shares(files: Sequence[FoundFile], count: int) -> list[list[FoundFile]]:
-    """Shares of about equal size: the largest file first, always to the smallest share."""
-    made: list[list[FoundFile]] = [[] for _ in range(count)]
+class Queue:
+    """What is to be read, and what has been: files become parts while they are handed out."""
+
+    def __init__(self, works: Sequence[Work], settings: Settings, on_file: OnFile) -> None:
+        self._works = works
+        self._settings = settings
+        self._on_file = on_file
+        self._parted: dict[str, _Parted] = {}
+        self._again: deque[Work] = deque()
+        self._tasks = self._all()
+        self._held: Task | None = None
+        self._results: dict[str, FileResult] = {}
+
+    def next(self, idle: bool = True) -> Task | None:
+        """The next task; None where there is none, for now. Who is not idle gets parts only: they are of one size."""
+        task = self._held or next(self._tasks, None)
+        self._held = None
+        if task is None and self._again:
+            task = (self._again.popleft(),)
+        if task is not None and not idle and task[0].part is None:
+            task, self._held = None, task
+        return task
+
+    def _all(self) -> Iterator[Task]:
+        small: list[Work] = []
+        for work in sorted(self._works, key=lambda work: (-work.size, work.file.uri)):
+            if work.size >= 2 * self._settings.part_bytes and (parted := self._part(work)) is not None:
+                yield from parted
+            elif work.size >= TOGETHER_BYTES:
+                yield (work,)
+            else:
+                small.append(work)
+        yield from together(small)
+
+    def _part(self, work: Work) -> Iterator[Task] | None:
+        """The tasks of a file that is read in parts; None for one that is not."""
+        file = work.file
+        if work.known is not None and work.known.read_bytes is not None:
+            return None  # it may be read from where it stopped
+        try:
+            detection = detect(file.path, self._settings.format, file.member, self._settings.mapping)
+            if not is_parted(file, detection, self._settings.limits):
+                return None
+        except (Skipped, SourceError):
+            return None
+        self._parted[file.uri] = parted = _Parted(work, detection.adapter.name)
+        return self._parts(parted, names_records(detection.adapter))
+
+    def _parts(self, parted: _Parted, named: bool) -> Iterator[Task]:
+        file = parted.work.file
+        try:
+            for part in parts(file, parted.digest, self._settings.part_bytes, named):
+                if parted.whole:
+                    return
+                parted.handed_out += 1
+                yield (Work(file, part=part, adapter=parted.adapter),)
+        except SourceError:  # reading it whole says what is wrong
+            self._read_whole(parted)
+        else:
+            parted.complete = True
+            self._tell(parted)
+
+    def _read_whole(self, parted: _Parted) -> None:
+        """A row that parts gave already is the one that the whole file gives: it is staged twice and committed once."""
+        if not parted.whole:
+            parted.whole = True
+            self._again.append(Work(parted.work.file))
+
+    def done(self, result: FileResult) -> None:
+        """A file or a part has been read."""
+        parted = self._parted.get(result.uri)
+        if result.part is None or parted is None:
+            self._on_file(result)
+            return
+        parted.read += 1
+        if result.again:
+            self._read_whole(parted)
+        self._tell(parted)
+
+    def _tell(self, parted: _Parted) -> None:
+        if parted.complete and not parted.whole and parted.read == parted.handed_out:
+            self._on_file(FileResult(parted.work.file.uri, "", parted.work.file.size))
+
+    def take_all(self, results: Iterable[FileResult]) -> None:
+        """What a worker has found."""
+        for result in results:
+            if result.part is None:
+                self._results[result.uri] = result
+            elif not (parted := self._parted[result.uri]).whole:
+                parted.results.append(result)
+
+    def results(self) -> list[FileResult]:
+        """A result for every file."""
+        for uri, parted in self._parted.items():
+            if not parted.whole:
+                self._results[uri] = parted.joined(self._settings)
+        return [self._results[work.file.uri] for work in self._works]
+
+
+class _Parted:
+    """A file that is read in parts."""
+
+    def __init__(self, work: Work, adapter: str) -> None:
+        self.work = work
+        self.adapter = adapter
+        self.digest = LineDigest()
+        self.handed_out = self.read = 0
+        self.complete = False
+        self.whole = False
+        """Whether it is read again whole."""
+        self.results: list[FileResult] = []
+
+    def joined(self, settings: Settings) -> FileResult:
+        """The result of the file, as if one had read it all."""
+        first, *others = sorted(self.results, key=lambda result: result.part or 0)
+        first.part = None
+        known = {id(first.touched)}
+        for result in others:
+            if result.part == self.digest.whole:
+                first.beginning = counted(first, settings)
+            add(first, result)
+            if id(result.touched) not in known:
+                known.add(id(result.touched))
+                first.others_touched.append(result.touched)
+        first.beginning = first.beginning or counted(first, settings)
+        first.parsed = (first.rejects.total(), first.ignored.total())
+        first.sha256, first.size = self.digest.hexdigest(), self.digest.size
+        if self.digest.whole:
+            first.reached = Reached(self.digest.whole, self.digest.lines, self.digest.lines_hexdigest())
+        return first
+
+
+def together(works: Iterable[Work]) -> Iterator[Task]:
+    """Small files in lots, those of a folder together."""
+    lot: list[Work] = []
+    size = 0
+    for work in sorted(works, key=lambda work: work.file.uri):
+        lot.append(work)
+        size += work.size
+        if size >= TOGETHER_BYTES or len(lot) >= TOGETHER_FILES:
+            yield lot
+            lot, size = [], 0
+    if lot:
+        yield lot
+
+
+def shares(tasks: Iterable[Task], count: int) -> list[list[Work]]:
+    """Shares of about equal size: the largest task first, always to the smallest share."""
+    made: list[list[Work]] = [[] for _ in range(count)]
     heap = [(0, number) for number in range(count)]
-    for file in sorted(files, key=lambda file: (-file.size, file.uri)):
+    sized = [(sum(max(work.size, 1) for work in task), task) for task in tasks]
+    for task_size, task in sorted(sized, key=lambda item: -item[0]):
         size, number = heapq.heappop(heap)
-        made[number].append(file)
-        heapq.heappush(heap, (size + max(file.size, 1), number))
-    return [sorted(share, key=lambda file: file.uri) for share in made]
+        made[number] += task
+        heapq.heappush(heap, (size + task_size, number))
+    return [share for share in made if share]
 
 
-def _read(files: Sequence[FoundFile], settings: Settings, worker: str, on_file: OnFile) -> ReadOut:
-    reader = Reader(settings, worker)
-    results = []
-    for file in files:
-        result = reader.read(file)
-        results.append(result)
-        on_file(result)
-    return ReadOut(results, reader.close())
+class _Pool:
+    """The worker processes, each at the other end of a pipe."""
+
+    def __init__(self, count: int, settings: Settings) -> None:
+        context = multiprocessing.get_context("spawn")
+        self._processes: dict[Connection, BaseProcess] = {}
+        self._given: dict[Connection, int] = {}
+        for number in range(count):
+            ours, theirs = context.Pipe()
+            process = context.Process(target=_work, args=(theirs, settings, str(number)), daemon=True)
+            process.start()
+            theirs.close()
+            self._processes[ours] = process
+            self._given[ours] = 0
+
+    def __enter__(self) -> _Pool:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        for pipe, process in self._processes.items():
+            pipe.close()
+            if process.is_alive():
+                process.terminate()
+            process.join()
+
+    def serve(self, queue: Queue) -> bool:
+        """Give idle workers something to do and hear of what is done; False when all is."""
+        for ahead in (0, 1):
+            for pipe, given in self._given.items():
+                if given == ahead and (task := queue.next(idle=not ahead)) is not None:
+                    self._send(pipe, task)
+                    self._given[pipe] += 1
+        if not any(self._given.values()):
+            return False
+        for pipe in self._ready():
+            queue.done(self._heard(pipe))
+        return True
+
+    def _ready(self) -> list[Connection]:
+        return [pipe for pipe in wait(list(self._processes)) if isinstance(pipe, Connection)]
+
+    def _heard(self, pipe: Connection) -> FileResult:
+        told: FileResult
+        told, is_last = self._received(pipe)
+        self._given[pipe] -= is_last
+        return told
+
+    def _send(self, pipe: Connection, task: Task | None) -> None:
+        try:
+            pipe.send(task)
+        except OSError:
+            raise self._lost(pipe) from None
+
+    def _received(self, pipe: Connection) -> Any:
+        try:
+            found = pipe.recv()
+        except (EOFError, OSError):
+            raise self._lost(pipe) from None
+        if isinstance(found, BaseException):
+            raise found
+        return found
+
+    def _lost(self, pipe: Connection) -> LakeError:
+        process = self._processes[pipe]
+        process.join(5)
+        return LakeError(
+            f"a worker process ended in the middle of its work (exit code {process.exitcode}); nothing was committed. "
+            "If memory ran out, run again with fewer workers"
+        )
+
+    def finish(self) -> Iterator[ReadOut]:
+        """What each worker read, once it has written everything."""
+        for pipe in self._processes:
+            self._send(pipe, None)
+        for pipe in self._processes:
+            yield ReadOut(*self._received(pipe))
 
 
-_heard: SimpleQueue[FileResult] | None = None
-
-
-def _listen(heard: SimpleQueue[FileResult]) -> None:
-    """In a worker: where to tell of finished files (a queue cannot be passed with a task)."""
-    global _heard
-    _heard = heard
+def _work(pipe: Connection, settings: Settings, worker: str) -> None:
+    """In a worker process: read what comes, say so, and give everything at the end."""
     settle()
+    reader = Reader(settings, worker)
+    results: list[FileResult] = []
+    try:
+        while (task := pipe.recv()) is not None:
+            results += read_task(reader, task, pipe.send)
+        pipe.send((results, reader.close()))
+    except (EOFError, BrokenPipeError, ConnectionResetError):
+        return  # the run has ended
+    except Exception as error:  # noqa: BLE001  (the run says it)
+        pipe.send(error)
 
 
-def read_share(files: Sequence[FoundFile], settings: Settings, worker: str) -> ReadOut:
-    """Read some files in a process that may have been started for it."""
-    if any(is_remote(file.uri) for file in files):
+def read_task(reader: Reader, task: Task, tell: Callable[[tuple[FileResult, bool]], None]) -> list[FileResult]:
+    """Read what a task names; `tell` hears of each, and whether it was the last."""
+    if any(is_remote(work.file.uri) for work in task):
         register()
-
-    def tell(result: FileResult) -> None:
-        if _heard is not None:
-            _heard.put(FileResult(result.uri, result.source, result.size, state=result.state))
-
-    return _read(files, settings, worker, tell)
+    results = []
+    for number, work in enumerate(task, 1):
+        result = reader.read(work.file, work.known) if work.part is None else reader.read_part(work)
+        results.append(result)
+        brief = FileResult(result.uri, result.source, result.size, state=result.state, part=result.part)
+        brief.again = result.again
+        tell((brief, number == len(task)))
+    return results

@@ -37,6 +37,10 @@ class RecordAdapter(ClaimAdapter):
     def read(self, record: Record, value: dict[str, Any]) -> Iterable[Outcome]:
         """What one record, whose value is `value`, holds."""
 
+    def lines_apart(self, sample: Sample) -> bool:
+        """Where nothing is counted over the file, and a record is one row, named by all of it."""
+        return type(self).parse is RecordAdapter.parse and not self.splits
+
     def parse(self, records: Iterable[Record], file: FileContext) -> Iterator[Outcome]:
         """Record by record; what is no JSON object is rejected."""
         for record in records:

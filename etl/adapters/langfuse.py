@@ -40,6 +40,10 @@ class Langfuse(Adapter):
             return 0.0
         return sum(_claim(value) for value in sample.values) / len(sample.values)
 
+    def lines_apart(self, sample: Sample) -> bool:
+        """Nothing is kept from one record to the next."""
+        return True
+
     def parse(self, records: Iterable[Record], file: FileContext) -> Iterator[Outcome]:
         """A fragment for every observation, score and trace."""
         for record in records:

@@ -39,6 +39,10 @@ class LangSmith(Adapter):
             return 0.0
         return sum(_SURE.get(what(value) or "", 0.0) for value in sample.values) / len(sample.values)
 
+    def lines_apart(self, sample: Sample) -> bool:
+        """Nothing is kept from one record to the next."""
+        return True
+
     def parse(self, records: Iterable[Record], file: FileContext) -> Iterator[Outcome]:
         """A fragment for every run and feedback."""
         for record in records:

@@ -34,6 +34,10 @@ class MiniSweAgent(Adapter):
         hits = sum(_is_trajectory(value) for value in sample.objects())
         return 0.95 * hits / len(sample.values) if hits else 0.0
 
+    def lines_apart(self, sample: Sample) -> bool:
+        """Nothing is kept from one record to the next."""
+        return True
+
     def parse(self, records: Iterable[Record], file: FileContext) -> Iterator[Outcome]:
         """One conversation a record."""
         for record in records:

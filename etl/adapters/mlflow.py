@@ -35,6 +35,10 @@ class Mlflow(Adapter):
         """Sure of traces with MLflow's own names."""
         return sum(map(claim, sample.values)) / len(sample.values) if sample.values else 0.0
 
+    def lines_apart(self, sample: Sample) -> bool:
+        """Nothing is kept from one record to the next."""
+        return True
+
     def parse(self, records: Iterable[Record], file: FileContext) -> Iterator[Outcome]:
         """A fragment for every trace, and for every assessment that stands alone."""
         for record in records:

@@ -44,6 +44,10 @@ class NemoGym(Adapter):
         hits = sum(isinstance(value.get(_PARAMS), dict) or _is_metrics(value) for value in sample.objects())
         return 0.95 * hits / len(sample.values) if hits else 0.0
 
+    def lines_apart(self, sample: Sample) -> bool:
+        """Nothing is kept from one record to the next."""
+        return True
+
     def parse(self, records: Iterable[Record], file: FileContext) -> Iterator[Outcome]:
         """One conversation a record that has a response."""
         for record in records:

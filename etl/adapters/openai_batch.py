@@ -37,6 +37,10 @@ class OpenAIBatch(Adapter):
         """The share of values that are a request or an output."""
         return 0.97 * sum(_is_line(value) for value in sample.values) / len(sample.values) if sample.values else 0.0
 
+    def lines_apart(self, sample: Sample) -> bool:
+        """Nothing is kept from one record to the next."""
+        return True
+
     def parse(self, records: Iterable[Record], file: FileContext) -> Iterator[Outcome]:
         """A fragment for each line, by its `custom_id`."""
         for record in records:

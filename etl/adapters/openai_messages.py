@@ -85,13 +85,17 @@ class OpenAIMessages(Adapter):
             return 0.0
         return 0.2 if any(_is_task(value) for value in values) else 0.6
 
+    def lines_apart(self, sample: Sample) -> bool:
+        """A line is a conversation, unless the first one is a message."""
+        return not any(_is_message(value) for value in sample.values)
+
     def parse(self, records: Iterable[Record], file: FileContext) -> Iterator[Outcome]:
         """A conversation a record; or, where the first record is a message, one of all of them."""
         stream = iter(records)
         first = next(stream, None)
         if first is None:
             return
-        if _is_message(first.value):
+        if file.begins and _is_message(first.value):
             yield from _one_conversation([first, *stream])
             return
         for record in chain((first,), stream):

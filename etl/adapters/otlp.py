@@ -60,6 +60,10 @@ class Otlp(Adapter):
         found = sum(_claim(value) for value in sample.values)
         return found / len(sample.values)
 
+    def lines_apart(self, sample: Sample) -> bool:
+        """Nothing is kept from one record to the next."""
+        return layout(sample.head) is None
+
     def parse(self, records: Iterable[Record], file: FileContext) -> Iterator[Outcome]:
         """A fragment for every span and every log record that is a GenAI event."""
         for record in records:

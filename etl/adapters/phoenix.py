@@ -49,6 +49,10 @@ class Phoenix(Adapter):
             return 0.9 if is_phoenix(sample.head) else 0.0
         return sum(map(claim, sample.values)) / len(sample.values)
 
+    def lines_apart(self, sample: Sample) -> bool:
+        """Nothing is kept from one record to the next."""
+        return not sample.head.startswith(MAGIC)
+
     def parse(self, records: Iterable[Record], file: FileContext) -> Iterator[Outcome]:
         """A fragment for every span and every annotation."""
         for record in records:

@@ -39,6 +39,10 @@ class ZendeskComments(Adapter):
             return 0.0
         return sum(0.92 for value in sample.objects() if _is_comment(value)) / len(sample.values)
 
+    def lines_apart(self, sample: Sample) -> bool:
+        """Nothing is kept from one record to the next."""
+        return True
+
     def parse(self, records: Iterable[Record], file: FileContext) -> Iterator[Outcome]:
         """A fragment for every comment, under its ticket."""
         for record in records:

@@ -61,6 +61,9 @@ class KnownFile(NamedTuple):
     rejects: int
     records_in: int
     records_used: int
+    read_bytes: int | None = None
+    read_sha256: str | None = None
+    read_counts: str | None = None
 
 
 class Migration(NamedTuple):
@@ -211,10 +214,13 @@ class Lake:
         """Removes the label of that name; false where the row has none. Needs an open batch."""
         return label_row(self._committing(), rollout_id, name, None)
 
-    def replace_rejects(self, staged: Sequence[StagedFile], files: Set[tuple[str, str]]) -> None:
-        """The rejects of these files (source, uri) are from now on the staged ones."""
+    def replace_rejects(
+        self, staged: Sequence[StagedFile], files: Set[tuple[str, str]],
+        after: Mapping[tuple[str, str], int] | None = None,
+    ) -> None:  # fmt: skip
+        """The rejects of these files (source, uri) are from now on the staged ones; those before byte `after` stay."""
         if staged or files:
-            self._commit("rejects", staged, lambda lookup: decide_rejects(lookup, files))
+            self._commit("rejects", staged, lambda lookup: decide_rejects(lookup, files, after or {}))
 
     def upsert_sources(self, staged: Sequence[StagedFile]) -> None:
         """Says of each staged file (source, uri) what is known now."""
@@ -265,7 +271,7 @@ class Lake:
         if not any(commit.batch_id == batch_id for table in TABLES for commit in history(self._place, table)):
             raise UsageError(f"no batch is called {batch_id!r} in the log of {self.root}; `etl changes` lists them")
         to = self._committing()
-        unread = pa.concat_tables([files_of(to, table, batch_id) for table in ("rollouts", "events")])
+        unread = pa.concat_tables([files_of(to, table, batch_id) for table in ("rollouts", "events", "rejects")])
         return [undo(to, table, batch_id, unread if table == "sources" else None) for table in _UNDO_ORDER]
 
     def forget(self, conversations: Sequence[Conversation]) -> Forgotten:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Set
+from collections.abc import Mapping, Set
 
 import pyarrow as pa
 
@@ -37,18 +37,30 @@ def decide_events(lookup: Lookup) -> int:
     return int(kept)
 
 
-def decide_rejects(lookup: Lookup, files: Set[tuple[str, str]]) -> None:
-    """Drops every live reject of these files (source, uri), and staged ones that are there twice."""
+def decide_rejects(lookup: Lookup, files: Set[tuple[str, str]], after: Mapping[tuple[str, str], int]) -> None:
+    """Drops every live reject of these files (source, uri), if it does not lie before byte `after`, and staged ones
+    that are there twice.
+    """
     pairs = sorted(files)
     columns = {"source": [source for source, _ in pairs], "uri": [uri for _, uri in pairs]}
-    lookup.table_of("files", pa.table({name: pa.array(values, pa.string()) for name, values in columns.items()}))
+    named = {name: pa.array(values, pa.string()) for name, values in columns.items()}
+    lookup.table_of("files", pa.table(named | {"after": pa.array([after.get(pair, 0) for pair in pairs], pa.int64())}))
     lookup.load("staged", "reject_id, source_uri")
     sources = {source for source, _ in pairs}
     of_files = "(source::VARCHAR, source_uri) IN (SELECT source, uri FROM files)"
     lookup.load(
-        "live", "reject_id", where=of_files, only=lookup.in_partitions(lambda partition: partition["source"] in sources)
+        "live",
+        "reject_id, source::VARCHAR AS source, source_uri, source_offset",
+        where=of_files,
+        only=lookup.in_partitions(lambda partition: partition["source"] in sources),
     )
-    lookup.run("INSERT INTO dropped SELECT 'live', file, position FROM live")
+    lookup.run(
+        """
+        INSERT INTO dropped SELECT 'live', live.file, live.position FROM live
+        JOIN files ON live.source = files.source AND live.source_uri = files.uri
+        WHERE coalesce(source_offset, 0) >= files."after" OR reject_id IN (SELECT reject_id FROM staged)
+        """
+    )
     lookup.run(
         """
         INSERT INTO dropped SELECT 'staged', file, position FROM (
