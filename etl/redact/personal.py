@@ -48,12 +48,17 @@ _NETWORKS = (
     r"|6(?:011|5\d\d|4[4-9]\d)\d{12}|35(?:2[89]|[3-8]\d)\d{12}|3(?:0[0-5]|[68]\d)\d{11}|62\d{14,17}"
 )
 """Lengths and beginnings of the networks' numbers (ISO/IEC 7812)."""
+_BARE_CARD = (
+    r"4\d{15}|5[1-5]\d{14}|2(?:22[1-9]|2[3-9]\d|[3-6]\d\d|7[01]\d|720)\d{12}|3[47]\d{13}"
+    r"|6(?:011|5\d\d|4[4-9]\d)\d{12}|35(?:2[89]|[3-8]\d)\d{12}|62\d{14}"
+)
+"""Those that count without groups: 13, 14, 17 to 19 digits in a row are rather a time or an id."""
 _GROUPS = r"[2-6]\d{3}GAP\d{4}GAP\d{4}GAP\d{1,7}|3\d{3}GAP\d{6}GAP\d{4,5}|[2-6](?:GAP\d){12,18}"
 """How numbers of cards are grouped, `GAP` standing for what is between the groups."""
-_SIFT_GAP = r"(?:[ .-]|[^\x00-\x7f])"
+_SIFT_GAP = r"(?:[ .-]|[^\x00-\x7f]){1,2}"
 _DIGITS = re.compile(r"[2-6](?<![\w.+-].)(?:[ .?-]?\d){11}")
 _CARD = re.compile(_NETWORKS)
-_CARD_FORM = re.compile(rf"(?:{_NETWORKS}|{_GROUPS.replace('GAP', '[ .?-]')})(?![\w-])(?!\.\d)")
+_CARD_FORM = re.compile(rf"(?:{_BARE_CARD}|{_GROUPS.replace('GAP', '[ .?-]')})(?![\w-])(?!\.\d)")
 _IBAN = re.compile(r"[A-Za-z](?<![A-Za-z0-9].)[A-Za-z]\d{2}(?:[ .?-]?[A-Za-z0-9]){11,30}(?![A-Za-z0-9])")
 
 _IPV4 = re.compile(r"(?<![\w.])(?<!v)(?P<value>(?:\d{1,3}\.){3}\d{1,3})(?![\w-])(?!\.\d)")
@@ -82,12 +87,11 @@ class Personal:
 
     def suspects(self, texts: pa.Array) -> dict[int, frozenset[str]]:
         """Which strings of a padded column may hold something personal, and of which families."""
-        families = self.families
-        worth = pc.indices_nonzero(pc.match_substring_regex(texts, "|".join(family.suspect for family in families)))
-        few, places = texts.take(worth), worth.to_pylist()
         found: dict[int, set[str]] = {}
-        for family in families if places else ():
-            for index in pc.indices_nonzero(pc.match_substring_regex(few, family.suspect)).to_pylist():
+        places = _matching(texts, "|".join(family.suspect for family in self.families))
+        few = texts.take(pa.array(places, pa.int64()))
+        for family in self.families if places else ():
+            for index in _matching(few, family.suspect):
                 found.setdefault(places[index], set()).add(family.name)
         return {place: frozenset(names) for place, names in found.items()}
 
@@ -106,6 +110,11 @@ class Personal:
         mark = hmac.new(self._key, f"{kind}\0{canonical}".encode(), hashlib.sha256).hexdigest()
         first, last = view.raw_span(start, end)
         return Span(first, last, kind, RANK, pseudonym(kind, mark))
+
+
+def _matching(texts: pa.Array, pattern: str) -> list[int]:
+    """Which strings match, in RE2."""
+    return pc.indices_nonzero(pc.match_substring_regex(texts, pattern)).to_pylist()  # type: ignore[no-any-return]
 
 
 def _emails(view: View) -> Iterator[Found]:
@@ -191,8 +200,8 @@ def _bare(value: str) -> str:
 
 FAMILIES = (
     Family("email", r"[^\s@](?:@|%40)[^\s@]+\.[A-Za-z]{2}", _emails),
-    Family("card", rf"(?:^|[^\w.+-])(?:{_NETWORKS}|{_GROUPS.replace('GAP', _SIFT_GAP)})(?:[^\w-]|$)", _cards),
-    Family("iban", rf"(?:^|[^A-Za-z0-9])[A-Za-z]{{2}}\d{{2}}(?:{_SIFT_GAP}?[A-Za-z0-9]){{11}}", _ibans),
+    Family("card", rf"(?:^|[^\w.+-])(?:{_BARE_CARD}|{_GROUPS.replace('GAP', _SIFT_GAP)})(?:[^\w-]|$)", _cards),
+    Family("iban", rf"(?:^|[^A-Za-z0-9])[A-Za-z]{{2}}\d{{2}}(?:(?:{_SIFT_GAP})?[A-Za-z0-9]){{11}}", _ibans),
     Family(
         "ip",
         r"(?:^|[^\w.])\d{1,3}\.\d{1,3}\.\d{1,3}\.\d|(?:^|[^\w:.])(?:[0-9A-Fa-f]{1,4}:){1,6}:"

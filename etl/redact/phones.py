@@ -42,8 +42,7 @@ SUSPECT = "|".join(
     (
         rf"(?:\+ ?|(?:^|[^\w+.])(?:00|011[ -]?))[1-9](?:{_SIFT_GAP}\d){{6}}",
         r"(?:^|[^\w.+-])(?:\([2-9]\d\d\)|[2-9]\d\d)(?:[-. /]|[^\x00-\x7f])?[2-9]\d\d(?:[-. ]|[^\x00-\x7f])\d{4}",
-        rf"(?is:(?:{_SIFT_WORDS}).*\d(?:{_SIFT_GAP}\d){{6}})",
-        rf"(?is:\d(?:{_SIFT_GAP}\d){{6}}.*(?:{_SIFT_WORDS}))",
+        rf"(?i:{_SIFT_WORDS})",
     )
 )
 """What a string must match (in RE2, on its padded form) before `found` can find something."""

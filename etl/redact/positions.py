@@ -54,7 +54,7 @@ _COOKIE_OBJECT = (
 )
 _PIPED = r"""(?:echo|printf)[ ](?:-\w+ )?["']?[^\s:"']{1,64}:(?P<value>[^\s"']{4,128})["']?[ ]?\|[ ]?(?:sudo )?\Z"""
 _AWS_PAIR = r"(?:AK|AS)IA[A-Z0-9]{16}.{1,160}?(?<![A-Za-z0-9/+=])(?P<value>[A-Za-z0-9/+]{40})(?![A-Za-z0-9/+=])"
-_AWS_SIGN = r"A[KS]IA[A-Z0-9]{16}"
+_AWS_SIGN = r"A[KS]IA[A-Z0-9]{2}"
 _TWILIO_PAIR = r"""AC[0-9a-f]{32}["'\s,:/]{1,8}(?:auth_?token["'\s,:=]{1,6})?(?P<value>[0-9a-f]{32})(?![0-9a-f])"""
 _UPPER = r"(?P<name>[A-Z][A-Z0-9_]{3,63})\Z"
 _UPPER_SIGN = r" --(?:body|value)[ =]"
@@ -72,7 +72,7 @@ _ASKED = (
 _TAKEN = r"""["'`](?P<value>[^\s"'`]{6,64})["'`],?[ ](?:as|for|als|como)[ ](?:the|my|your|a|our)?[ ]?\Z"""
 _TAKEN_SIGN = r"""(?i:["'`],? (?:as|for|als|como) [a-z ]*passwor[dt])"""
 _SQL = r"password[ ](?:=[ ])?'(?P<value>[^'\n]{4,128})'"
-_SQL_SIGN = r"(?i:(?:create|alter|set|with|role|user|login)[^\n]* password (?:= )?')"
+_SQL_SIGN = r"(?i:password (?:= )?')"
 _POWERSHELL = r"""convertto-securestring[ ](?:-string[ ])?["'](?P<value>[^"'\n]{4,128})["']"""
 _NETRC = r"machine[ ]\S{1,128}\s{1,8}login[ ]\S{1,128}\s{1,8}password[ ]"
 _POSITIONS = (
@@ -101,7 +101,7 @@ _POSITIONS = (
     ),
     Position(" --body", _form(_UPPER), "secret", _UPPER_SIGN, "after", back=True),
     Position(" --value", _form(_UPPER), "secret", _UPPER_SIGN, "after", back=True),
-    Position("ac", _form(_TWILIO_PAIR), "twilio_token", r"AC[0-9a-f]{32}", "mixed"),
+    Position("ac", _form(_TWILIO_PAIR), "twilio_token", r"AC[0-9a-f]{6}", "mixed"),
     Position("akia", _form(_AWS_PAIR), "aws_secret_key", _AWS_SIGN, "key"),
     Position("asia", _form(_AWS_PAIR), "aws_secret_key", _AWS_SIGN, "key"),
     Position("true", _form("true" + _COOKIE_LINE), "cookie", _COOKIE_LINE_SIGN, "random"),

@@ -74,11 +74,11 @@ def _masked_once(texts: pa.ChunkedArray, personal: Personal | None) -> dict[str,
 
 def _spans(window: Window, personal: Personal | None = None) -> Iterator[Span]:
     view = View(window.piece)
-    labels = [match.span() for match in LABEL.finditer(window.piece)]
     size = len(window.piece)
     offers = [*personal.spans(view, window.sought)] if personal else []
     if window.sought is None:
         offers += (*kept.spans(view), *rules.spans(view))
+    labels = [match.span() for match in LABEL.finditer(window.piece)] if offers else []
     for span in offers:
         start, end = span.start, span.end
         if any(start >= first and end <= last for first, last in labels) or start >= end:
