@@ -66,6 +66,6 @@ class Occurrences:
         return number
 
 
-def record_name(raw: bytes) -> bytes:
+def record_name(raw: bytes | memoryview) -> bytes:
     """What a record is told apart by."""
     return sha256(raw).digest()[:16]

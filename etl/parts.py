@@ -120,11 +120,14 @@ def _part(blocks: list[bytes], start: int, line: int, seen: Occurrences, named: 
 
 def _names(data: bytes, start: int) -> Iterator[bytes]:
     """The names of the records that lines may be."""
-    if start == 0:
-        data = data.removeprefix(BOM)
-    for raw in data.split(b"\n"):
-        if raw:
-            yield record_name(line_text(raw))
+    at, text = len(BOM) if start == 0 and data.startswith(BOM) else 0, memoryview(data)
+    while at < len(data):
+        end = data.find(b"\n", at)
+        end = len(data) if end < 0 else end
+        if at < end:
+            odd = data[end - 1] in b"\r "
+            yield record_name(line_text(data[at:end]) if odd else text[at:end])
+        at = end + 1
 
 
 def names_in(file: FoundFile, start: int, end: int) -> tuple[set[bytes], set[int]]:

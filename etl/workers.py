@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import heapq
 import multiprocessing
+import threading
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from multiprocessing.connection import Connection, wait
@@ -220,26 +221,33 @@ def shares(tasks: Iterable[Task], count: int) -> list[list[Work]]:
 
 
 class _Pool:
-    """The worker processes, each at the other end of a pipe."""
+    """The workers, each at the other end of a pipe: processes, and a thread of the run's own process.
+
+    A process takes most of a second to start, and the run itself has little to do.
+    """
 
     def __init__(self, count: int, settings: Settings) -> None:
         context = multiprocessing.get_context("spawn")
         self._processes: dict[Connection, BaseProcess] = {}
         self._given: dict[Connection, int] = {}
-        for number in range(count):
+        for number in range(1, count):
             ours, theirs = context.Pipe()
             process = context.Process(target=_work, args=(theirs, settings, str(number)), daemon=True)
             process.start()
             theirs.close()
             self._processes[ours] = process
             self._given[ours] = 0
+        ours, theirs = context.Pipe()
+        threading.Thread(target=_work, args=(theirs, settings, "0"), daemon=True).start()
+        self._given[ours] = 0
 
     def __enter__(self) -> _Pool:
         return self
 
     def __exit__(self, *_: object) -> None:
-        for pipe, process in self._processes.items():
+        for pipe in self._given:
             pipe.close()
+        for process in self._processes.values():
             if process.is_alive():
                 process.terminate()
             process.join()
@@ -258,7 +266,7 @@ class _Pool:
         return True
 
     def _ready(self) -> list[Connection]:
-        return [pipe for pipe in wait(list(self._processes)) if isinstance(pipe, Connection)]
+        return [pipe for pipe in wait(list(self._given)) if isinstance(pipe, Connection)]
 
     def _heard(self, pipe: Connection) -> FileResult:
         told: FileResult
@@ -282,23 +290,25 @@ class _Pool:
         return found
 
     def _lost(self, pipe: Connection) -> LakeError:
-        process = self._processes[pipe]
-        process.join(5)
+        process = self._processes.get(pipe)
+        if process is not None:
+            process.join(5)
+        code = None if process is None else process.exitcode
         return LakeError(
-            f"a worker process ended in the middle of its work (exit code {process.exitcode}); nothing was committed. "
+            f"a worker process ended in the middle of its work (exit code {code}); nothing was committed. "
             "If memory ran out, run again with fewer workers"
         )
 
     def finish(self) -> Iterator[ReadOut]:
         """What each worker read, once it has written everything."""
-        for pipe in self._processes:
+        for pipe in self._given:
             self._send(pipe, None)
-        for pipe in self._processes:
+        for pipe in self._given:
             yield ReadOut(*self._received(pipe))
 
 
 def _work(pipe: Connection, settings: Settings, worker: str) -> None:
-    """In a worker process: read what comes, say so, and give everything at the end."""
+    """In a worker: read what comes, say so, and give everything at the end."""
     settle()
     reader = Reader(settings, worker)
     results: list[FileResult] = []
