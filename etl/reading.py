@@ -112,8 +112,7 @@ class Reader:
         found = self.begun(FileResult(file.uri, result.source), adapter)
         found.touched = self.touched(result.source, adapter.name)
         beginning.begin(found)
-        found.keys.update(beginning.keys or ())
-        found.days.update(beginning.days or ())
+        found.keys, found.days = frozenset(beginning.keys or ()), frozenset(beginning.days or ())
         try:
             parsing = _Parsing(self, adapter, file, found, part, digest)
             parsing.run(frame_lines(span(file.path, start, file.size, digest), self.settings.limits, part.line, start))
@@ -315,9 +314,9 @@ class _Parsing:
 def _note(result: FileResult, taken: Taken) -> None:
     """Which conversations events belong to, as long as these are few."""
     if len(result.keys) <= FEW:
-        result.keys.update(taken.columns["conversation_key"])
+        result.keys |= set(taken.columns["conversation_key"])
     if len(result.days) <= FEW:
-        result.days.update(taken.columns["day"])
+        result.days |= set(taken.columns["day"])
 
 
 def micros_now() -> int:

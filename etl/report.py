@@ -33,7 +33,7 @@ class Reached(NamedTuple):
     sha256: str
 
 
-@dataclass
+@dataclass(slots=True)
 class FileResult:
     """One file of a run. `state` is that of `schema.SourceFile`, or `unchanged` where it was not read."""
 
@@ -63,13 +63,13 @@ class FileResult:
     """What the file gave up to there."""
     spans: bool = False
     """Whether its conversations are put together from events; then `keys` are some of them, and `days` theirs."""
-    keys: set[str] = field(default_factory=set)
-    days: set[str] = field(default_factory=set)
+    keys: frozenset[str] = frozenset()
+    days: frozenset[str] = frozenset()
     parsed: tuple[int, int] = (0, 0)
     """Rejects and ignored records before assembly."""
     read_from: int = 0
     """The byte from which on it was read, where what lies before was known."""
-    others_touched: list[Touched] = field(default_factory=list)
+    others_touched: tuple[Touched, ...] = ()
     """What its other parts touch, where several processes read it."""
     part: int | None = None
     """Where the part begins that this is about; None: all of the file."""

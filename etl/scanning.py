@@ -29,7 +29,7 @@ class Limits(NamedTuple):
     nesting: int = MAX_DEPTH
     """Deepest nesting of a record; deeper ones are rejected, since every later reader recurses too."""
 
-    record_bytes: int = 256 << 20
+    record_bytes: int = 64 << 20
     """Longest record; longer ones are rejected unread."""
     whole_array_bytes: int = 64 << 20
     """An array up to this size is decoded at once, a larger one element by element."""

@@ -185,7 +185,7 @@ class _Parted:
             add(first, result)
             if id(result.touched) not in known:
                 known.add(id(result.touched))
-                first.others_touched.append(result.touched)
+                first.others_touched += (result.touched,)
         first.beginning = first.beginning or counted(first, settings)
         first.parsed = (first.rejects.total(), first.ignored.total())
         first.sha256, first.size = self.digest.hexdigest(), self.digest.size

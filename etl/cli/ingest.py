@@ -54,7 +54,7 @@ _NOTHING_NAMED = "name what to read: PATH..., --agent-homes or --config etl.toml
 @click.option(
     "--max-record-mb",
     type=click.IntRange(min=1),
-    default=256,
+    default=64,
     show_default=True,
     help="Reject records longer than this, in MiB.",
 )
