@@ -49,8 +49,8 @@ lowest:  ## Every quick test on the oldest dependencies that pyproject.toml allo
 	uv pip install --quiet --python .venv-lowest/bin/python --resolution lowest-direct --group dev --editable .
 	.venv-lowest/bin/python -m pytest -n auto --dist worksteal
 
-golden: $(ENV)  ## Write the golden rows anew: read the diff before committing it
-	@$(BIN)/python -m tests.golden
+golden: $(ENV)  ## Write the golden rows anew, of one adapter with NAME=…: read the diff before committing it
+	@$(BIN)/python -m tests.golden $(NAME)
 
 bench: $(ENV)  ## Speed and memory against the floor and against DuckDB's own copy (minutes)
 	@$(BIN)/python -m tests.bench.bench

@@ -3,7 +3,7 @@
 Equal values get equal labels within a lake (a keyed HMAC), however they are written, so that calls, results and text
 still agree and joins work. What can be checked is checked, by libraries whose work that is: IBANs, cards and national
 ids by python-stdnum, phone numbers by phonenumbers, IP addresses by Python. Names and postal addresses have no form
-that could be told; they stay, but for the policy strict (`etl/redact/people.py`).
+that could be told; they stay.
 """
 
 from __future__ import annotations

@@ -28,10 +28,8 @@ GROUPS: dict[str, Callable[[Case], bool]] = {
         and case.kind not in ("email", "card", "iban", "ip_v4", "ip_v6")
         and not case.kind.startswith("phone_")
     ),
-    "names": lambda case: case.kind == "name",
-    "addresses": lambda case: case.kind == "address",
 }
-"""The lines of the table: each positive case belongs to one."""
+"""The lines of the table: each positive case belongs to one, but names and postal addresses, which no policy covers."""
 
 
 class Verdict(NamedTuple):
@@ -54,14 +52,13 @@ class Quality(NamedTuple):
     """Of the cases in which something was masked, those in which nothing was that had to stay."""
 
 
-def verdicts(cases: Iterable[Case], redact: str, ner_model: str | None = None) -> list[Verdict]:
+def verdicts(cases: Iterable[Case], redact: str) -> list[Verdict]:
     """Every case through an ingest into a lake of its own."""
     given = list(cases)
     with tempfile.TemporaryDirectory(prefix="etl-redaction-") as folder:
         log, lake = Path(folder, "log.jsonl"), Path(folder, "lake")
         log.write_text("".join(json.dumps(_conversation(case)) + "\n" for case in given), encoding="utf-8")
-        more: dict[str, Any] = {} if ner_model is None else {"ner_model": ner_model}
-        etl.ingest([log], lake=lake, format="openai_messages", redact=redact, pseudonym_key=KEY, **more)
+        etl.ingest([log], lake=lake, format="openai_messages", redact=redact, pseudonym_key=KEY)
         rows = etl.scan(lake).select("conversation_id", "messages").collect()
     landed = dict(zip(rows["conversation_id"].to_list(), rows["messages"].to_list(), strict=True))
     return [_judged(case, landed[case.id]) for case in given]
@@ -132,9 +129,6 @@ def quality(judged: Mapping[str, list[Verdict]]) -> list[Quality]:
     lines = []
     for group, belongs in GROUPS.items():
         policy = "secrets" if group in ("secrets", "passwords said in sentences") else "pii"
-        policy = "strict" if group in ("names", "addresses") else policy
-        if policy not in judged:
-            continue
         of = [each for each in judged[policy] if each.case.label == "positive" and belongs(each.case)]
         negatives = [each for each in judged[policy] if each.case.label == "negative"]
         right = sum(each.gone and not each.spoilt for each in of)
@@ -148,13 +142,10 @@ def main() -> None:
     """Print the tables, and with `--misses` the cases that went wrong."""
     arguments = argparse.ArgumentParser(description=__doc__)
     arguments.add_argument("--cases", type=Path, help="another half of the labelled cases")
-    arguments.add_argument("--ner-model", help="of the policy strict; without one it is not measured")
     arguments.add_argument("--misses", action="store_true", help="print what went wrong, case by case")
     given = arguments.parse_args()
     cases = list(read(given.cases) if given.cases else read())
     judged = {policy: verdicts(cases, policy) for policy in ("secrets", "pii")}
-    if given.ner_model:
-        judged["strict"] = verdicts(cases, "strict", given.ner_model)
     print(table(quality(judged)))
     if given.misses:
         for policy, found in judged.items():
@@ -170,7 +161,7 @@ def table(lines: Iterable[Quality]) -> str:
 
 def _print_miss(policy: str, each: Verdict) -> None:
     case = each.case
-    due = {"secrets": ("secret",), "pii": ("secret", "personal")}.get(policy, ("secret", "personal", "name_address"))
+    due = ("secret",) if policy == "secrets" else ("secret", "personal")
     missed = case.label == "positive" and case.family in due and not each.gone
     if missed or each.spoilt:
         print(f"\n{policy} {'MISS' if missed else 'SPOILT'} {case.kind} {case.id} {case.template}")
