@@ -17,6 +17,7 @@ from etl.adapters._api_chain import Chain, Memory, Said, is_object, said, state_
 from etl.adapters._api_choice import CODECS, NO_CONVERSATION, kind_of, model_in, provider_at
 from etl.adapters._api_form import Answered, Body, Choice, Codec, error_text, obj, packed
 from etl.adapters._api_secrets import clean_url, without_credentials
+from etl.adapters._usage import tokens
 from etl.conversation import Fragment, Ignored, Message, Outcome, Record, Tokens, Unusable
 
 _encode = msgspec.json.Encoder(order="deterministic").encode
@@ -203,7 +204,7 @@ class _Call:
         if error is None and exchange.status is not None and exchange.status >= 400:
             error = f"HTTP status {exchange.status}"
         log = {**exchange.log, "url": self._url, "http_status": exchange.status}
-        usage = answer.usage or exchange.usage
+        usage = answer.usage or exchange.usage or tokens(exchange.log.get("usage"))
         if answer.usage is not None and exchange.usage is not None and answer.usage.cost_usd is None:
             answer.usage.cost_usd = exchange.usage.cost_usd
         if usage is not None and not _adds_up(usage, answer.rest):

@@ -53,6 +53,12 @@ def test_other_records_with_such_names_are_no_calls() -> None:
         assert API.score(Sample("/a", b"", [record])) == 0, record
 
 
+def test_usage_beside_an_answer_that_has_none() -> None:
+    silent = {**RESPONSE, "usage": None}
+    (row,) = rows(events([{"input": REQUEST, "output": silent, "usage": {"prompt_tokens": 7, "completion_tokens": 2}}]))
+    assert (row["usage"]["input_tokens"], row["usage"]["output_tokens"]) == (7, 2)
+
+
 def test_what_a_gateway_counted_and_whose_call_it_was() -> None:
     silent = {**RESPONSE, "usage": None}
     record = {
