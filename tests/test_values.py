@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import subprocess
 import sys
 from collections.abc import Callable
 from pathlib import Path
@@ -20,7 +19,8 @@ from hypothesis import strategies as st
 from etl import ingest
 from etl.calls import arguments
 from etl.decode import decode, encode
-from tests.lakes import NOW, REPO, by_id, rows, table
+from tests.lakes import NOW, by_id, rows, table
+from tests.measured import cost
 
 WHOLE = [0, -1, 2**31, 2**53, 2**53 + 1, 9007199254740993, 2**63 - 1, 2**63, 2**64 + 1, -(2**63) - 1, 10**40]
 REAL = [0.1, 0.30000000000000004, 1.0, 1e22, 5e-324, 1.7976931348623157e308, -0.0, 123456789.123456789]
@@ -204,22 +204,6 @@ def test_invalid_utf8_is_replaced_and_flagged(tmp_path: Path) -> None:
     assert "invalid_utf8" in row["flags"]
 
 
-_CHILD = """
-import resource, sys
-from etl import ingest
-ingest([sys.argv[1]], lake=sys.argv[2])
-print(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss)
-"""
-
-
-def _peak(log: Path, lake: Path) -> int:
-    """Peak memory in KiB of a process that ingests the log."""
-    done = subprocess.run(
-        [sys.executable, "-c", _CHILD, str(log), str(lake)], capture_output=True, text=True, check=True, cwd=REPO
-    )
-    return int(done.stdout) // (1024 if sys.platform == "darwin" else 1)
-
-
 def test_a_line_of_fifty_megabytes(tmp_path: Path) -> None:
     size = 50_000_000
     small = json.dumps(
@@ -228,18 +212,18 @@ def test_a_line_of_fifty_megabytes(tmp_path: Path) -> None:
     before, after = small.replace("small", "before"), small.replace("small", "after")
     log = tmp_path / "log.jsonl"
     log.write_text(before + "\n" + after + "\n", encoding="utf-8")
-    usual = _peak(log, tmp_path / "usual")
+    usual = cost(log, tmp_path / "usual").mb
     with log.open("w", encoding="utf-8") as file:
         file.write(before + "\n")
         file.write('{"id": "big", "messages": [{"role": "user", "content": "read"}, {"role": "tool", "content": "')
         for _ in range(size // 1_000_000):
             file.write("0123456789" * 100_000)
         file.write('"}]}\n' + after + "\n")
-    peak = _peak(log, tmp_path / "lake")
+    peak = cost(log, tmp_path / "lake").mb
     found = by_id(tmp_path / "lake")
     assert set(found) == {"before", "big", "after"}
     assert len(found["big"]["messages"][1]["content"]) == size
-    assert peak - usual < 7 * size // 1024, f"{(peak - usual) // 1024} MiB for one line of 50 MB"
+    assert peak - usual < 7 * size >> 20, f"{peak - usual} MiB for one line of 50 MB"
 
 
 JSON = st.recursive(

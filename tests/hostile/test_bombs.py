@@ -20,8 +20,8 @@ import etl
 from etl import opening
 from etl.errors import SourceError
 from etl.opening import BLOCK, Truncated, blocks
-from tests.hostile.measured import GOOD, cost
 from tests.lakes import NOW, rows
+from tests.measured import GOOD, cost
 
 HUGE = 300 << 20
 """More than a record may have."""

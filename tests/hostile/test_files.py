@@ -13,8 +13,8 @@ import pytest
 
 import etl
 from etl.discover import discover
-from tests.hostile.measured import GOOD
 from tests.lakes import NOW, rows
+from tests.measured import GOOD
 
 Runs = Callable[..., tuple[int, str, str]]
 

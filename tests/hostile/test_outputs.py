@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from etl.values import csv_line
-from tests.hostile.measured import GOOD
+from tests.measured import GOOD
 
 FORMULAS = ['=cmd|"/C calc"!A0', "+1+1", "-1+1", "@SUM(1)", "\t=1", "\r=1", "＝1+1"]
 

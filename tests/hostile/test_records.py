@@ -13,8 +13,8 @@ from etl.framing import Limits, frame
 from etl.scanning import Broken
 from etl.tabular import delimited_lines
 from tests.fuzz.path import peak_mb
-from tests.hostile.measured import GOOD, cost
 from tests.lakes import NOW, rows
+from tests.measured import GOOD, cost
 
 DEEP = 100_000
 LIMITS = Limits(record_bytes=10_000)

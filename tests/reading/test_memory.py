@@ -2,34 +2,23 @@
 
 from __future__ import annotations
 
-import json
 import os
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
 
-from tests.lakes import REPO, rows
+from tests.lakes import rows
+from tests.measured import cost
 from tests.reading.nights import chat
 
-_PEAK = """
-import json, resource, sys
-import etl
-report = etl.ingest([sys.argv[1]], lake=sys.argv[2])
-print(json.dumps([report.rows.added, dict(report.rejects()), resource.getrusage(resource.RUSAGE_SELF).ru_maxrss >> 10]))
-"""
 MB = 1 << 20
 
 
 def _read(log: Path, lake: Path) -> tuple[int, dict[str, int], int]:
     """Rows, rejects, and the most megabytes that a process of its own needed."""
-    done = subprocess.run(
-        [sys.executable, "-c", _PEAK, str(log), str(lake)],
-        env={**os.environ, "PYTHONPATH": str(REPO)}, capture_output=True, text=True, timeout=280, check=True,
-    )  # fmt: skip
-    added, rejects, peak = json.loads(done.stdout)
-    return added, rejects, peak
+    spent = cost(log, lake)
+    ((_, _, rejects, added),) = spent.files
+    return added, rejects, spent.mb
 
 
 @pytest.mark.slow
