@@ -39,6 +39,8 @@ def read_body(body: Any) -> Read:
     if type(body) is bytes:
         return _bytes(body)
     if type(body) is list:
+        if body and all(type(line) is str for line in body):
+            return read_body("\n\n".join(body))  # a stream kept line by line
         return Read(body, body)
     if type(body) is not str:
         return Read(body)
@@ -113,21 +115,29 @@ def _events(text: str) -> Read:
         for line in block.split("\n"):
             field, _, value = line.partition(":")
             if field == "data":
-                lines.append(value.removeprefix(" "))
+                lines.append((name, value.removeprefix(" ")))
             elif field == "event":
                 name = value.strip()
-        data = "\n".join(lines)
-        if not data or data.strip() == "[DONE]":
-            continue
-        try:
-            event = decode(data.encode("utf-8", "surrogatepass")).value
-        except JsonError:
-            whole = False
-            continue
-        if name and type(event) is dict and "type" not in event and "object" not in event:
-            event = {"type": name, **event}
-        events.append(event)
+        found = _data(name, "\n".join(value for _, value in lines))
+        if found is None:  # the empty lines between events may be lost: each line of data by itself
+            each = [_data(*line) for line in lines]
+            found = [event for of_line in each for event in of_line or ()]
+            whole = whole and None not in each
+        events += found
     return Read(None, events, whole)
+
+
+def _data(name: str, data: str) -> list[Any] | None:
+    """The event, or none, in some data; None where it is no JSON."""
+    if not data or data.strip() == "[DONE]":
+        return []
+    try:
+        event = decode(data.encode("utf-8", "surrogatepass")).value
+    except JsonError:
+        return None
+    if name and type(event) is dict and "type" not in event and "object" not in event:
+        event = {"type": name, **event}
+    return [event]
 
 
 def _is_event_stream(raw: bytes) -> bool:

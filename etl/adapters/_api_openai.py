@@ -10,6 +10,7 @@ from etl.adapters._blocks import identifier, plain
 from etl.adapters._chat import chat_messages
 from etl.adapters._usage import tokens
 from etl.conversation import Message
+from etl.decode import JsonError, decode
 
 _FILTERS = ("content_filter", "SAFETY")
 
@@ -113,6 +114,8 @@ def _grow(message: Body, delta: Body) -> None:
             _merge(message.setdefault("function_call", {}), obj(value))
         elif key == "role":
             message["role"] = value
+        elif key == "audio" and type(value) is dict:
+            _grow(message.setdefault("audio", {}), value)
         elif type(value) is str and type(message.get(key)) is str:
             message[key] += value
         elif type(value) is list and type(message.get(key)) is list:
@@ -122,18 +125,53 @@ def _grow(message: Body, delta: Body) -> None:
 
 
 def _grow_call(calls: list[Body], delta: Body) -> None:
-    index = delta.get("index")
-    place = next((call for call in calls if call.get("index") == index), None) if index is not None else None
-    if place is None and index is None and not delta.get("id") and calls:
-        place = calls[-1]
+    place = _call_of(calls, delta)
+    function = obj(delta.get("function"))
     if place is None:
         place = {}
         calls.append(place)
+    elif delta.get("id") and _whole(place) and obj(place["function"])["arguments"] == function.get("arguments"):
+        return  # told whole once more at the end of the stream
     for key, value in delta.items():
         if key in ("function", "custom"):
             _merge(place.setdefault(key, {}), obj(value))
-        elif value is not None and not (key == "id" and place.get("id")):
+        elif value is not None and not (key == "id" and (place.get("id") or not value)):
             place[key] = value
+
+
+def _call_of(calls: list[Body], delta: Body) -> Body | None:
+    """The call that a delta goes on with; None for a new one.
+
+    Servers leave the index out, count it from anywhere, or give two calls the same; ids come once or every time.
+    So an id and a name begin another call at an index that is taken, and a name does after arguments that are whole.
+    """
+    index, name = delta.get("index"), delta.get("id")
+    function = obj(delta.get("function"))
+    at = [call for call in calls if index is None or call.get("index") == index]
+    if name:
+        known = [call for call in at if call.get("id") == name]
+        if known:
+            return known[-1]
+        if not at or function.get("name") or index is None:
+            return None
+        return at[-1]
+    if not at:
+        goes_on = calls and index is not None and not function.get("name") and not _whole(calls[-1])
+        return calls[-1] if goes_on else None
+    if function.get("name") and function.get("arguments") and _whole(at[-1]):
+        return None
+    return at[-1]
+
+
+def _whole(call: Body) -> bool:
+    """Whether the arguments so far are a JSON object."""
+    arguments = obj(call.get("function")).get("arguments")
+    if type(arguments) is not str or arguments[-1:] != "}":
+        return False
+    try:
+        return type(decode(arguments.encode("utf-8", "surrogatepass")).value) is dict
+    except JsonError:
+        return False
 
 
 def _merge(holder: Body, delta: Body) -> None:

@@ -29,9 +29,9 @@ _CALLS = {
     "function_call": ("call_id", "arguments"), "custom_tool_call": ("call_id", "input"),
     "local_shell_call": ("call_id", "action"), "shell_call": ("call_id", "action"),
     "apply_patch_call": ("call_id", "operation"), "computer_call": ("call_id", "action"),
-    "mcp_approval_request": ("id", "arguments"),
 }  # fmt: skip
 """Items that ask the client for something → the keys of id and arguments."""
+_NAMED = ("function_call", "custom_tool_call")
 _RESULTS = frozenset({
     "function_call_output", "custom_tool_call_output", "local_shell_call_output", "shell_call_output",
     "apply_patch_call_output", "computer_call_output",
@@ -66,7 +66,7 @@ def message(item: Any) -> list[Message]:
     kind = text(item.get("type"))
     if kind == "reasoning":
         return [piece(_reasoning(item))]
-    if kind in _CALLS:
+    if kind in _CALLS and (kind not in _NAMED or text(item.get("name"))):
         return [piece(_call(item, kind))]
     if kind in _RESULTS:
         return [_result(item)]
@@ -104,14 +104,35 @@ def _call(item: Body, kind: str) -> Message:
 
 
 def _result(item: Body) -> Message:
-    output = item.get("output")
-    blocks = read_blocks(output) if type(output) in (str, list) else None
-    status = item.get("status")
-    made = Message(
-        "tool", blocks.text if blocks else plain(output), call_id=identifier(item.get("call_id")),
-        parts=blocks.parts if blocks else None, failed=True if status in ("failed", "incomplete") else None,
-    )  # fmt: skip
+    said, parts, failed = _output(item.get("output"))
+    failed = failed or item.get("status") in ("failed", "incomplete")
+    made = Message("tool", said, call_id=identifier(item.get("call_id")), parts=parts, failed=failed or None)
     return kept(made, result=without(item, "output", "call_id", "type"))
+
+
+def _output(output: Any) -> tuple[str, list[Any] | None, bool]:
+    """What a tool gave: its text, its other parts, and whether a command among them failed.
+
+    A shell gives `{stdout, stderr, outcome}` a command, an interpreter `{logs}`, a search the `{text}`s it found.
+    """
+    if type(output) is str:
+        return output, None, False
+    if type(output) is dict and type(output.get("type")) is not str:
+        return plain(output), None, False
+    texts, parts, failed = [], [], False
+    for item in output if type(output) is list else [output]:
+        block = obj(item)
+        if block.get("type") == "logs" or "stdout" in block or "stderr" in block:
+            texts += [said for key in ("logs", "stdout", "stderr") if (said := text(block.get(key)))]
+            ended = obj(block.get("outcome"))
+            failed = failed or ended.get("type") == "timeout" or ended.get("exit_code") not in (None, 0)
+            left = without(block, "logs", "stdout", "stderr")
+            parts += [left] if left.keys() - {"type"} else []
+            continue
+        blocks = read_blocks([item])
+        texts += [blocks.text] if blocks.text else []
+        parts += blocks.parts or [without(obj(left), "type") for left in blocks.rest or ()]
+    return "\n".join(texts), parts or None, failed
 
 
 def _server_call(item: Body, kind: str) -> list[Message]:
@@ -125,11 +146,23 @@ def _server_call(item: Body, kind: str) -> list[Message]:
     made = [kept(Message("assistant", calls=[call]), call=without(item, "name", "id", key, *results))]
     found = {name: item[name] for name in results if item.get(name) is not None}
     if found:
-        failed = True if found.get("error") or item.get("status") == "failed" else None
-        said = found.get("output", found.get("error")) if kind == "mcp_call" else None
-        parts = None if kind == "mcp_call" else [{"type": kind, **found}]
-        made.append(Message("tool", plain(said), call_id=call_id, parts=parts, failed=failed))
+        failed = bool(found.get("error")) or item.get("status") == "failed"
+        output = next((value for name, value in found.items() if name != "error"), None)
+        said, parts, _ = ("", [{"type": kind, **found}], False) if kind == "image_generation_call" else _output(output)
+        result = Message("tool", said, call_id=call_id, parts=parts, failed=failed or None)
+        if failed and "error" in found:
+            _fail(result, found["error"])
+        made.append(result)
     return made
+
+
+def _fail(result: Message, error: Any) -> None:
+    """An error beside the output, or in its place."""
+    told = read_blocks(obj(error).get("content")).text or error_text(error) or plain(error)
+    result.error = told if result.content else None
+    result.content = result.content or told
+    if type(error) is dict:
+        kept(result, error=error)
 
 
 def _answered(body: Body) -> Answered:
@@ -162,10 +195,19 @@ def _joined(events: Sequence[Any]) -> Body:
         elif kind in ("response.output_item.added", "response.output_item.done") and type(index) is int:
             items[index] = obj(event.get("item"))
         elif type(index) is int and type(event.get("delta")) is str:
-            _grow(items.setdefault(index, {}), kind, event)
+            _grow(items.setdefault(index, _begun(kind)), kind, event)
     if items and not body.get("output"):
         body["output"] = [items[index] for index in sorted(items)]
     return body
+
+
+def _begun(kind: str) -> Body:
+    """An item whose beginning was lost: what the kind of its first fragment says of it."""
+    if kind.startswith(("response.output_text", "response.refusal")):
+        return {"type": "message", "role": "assistant"}
+    if kind.startswith("response.reasoning"):
+        return {"type": "reasoning"}
+    return {"type": kind.removeprefix("response.").partition(".")[0].removesuffix("_arguments").removesuffix("_input")}
 
 
 def _grow(item: Body, kind: str, event: Body) -> None:

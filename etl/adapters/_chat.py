@@ -91,6 +91,8 @@ def _rich(rest: dict[str, Any], message: Message) -> list[Message]:
     if type(refusal) is str and refusal and not message.content:
         message.content = refusal
         rest["refusal"] = True
+    if type(rest.get("audio")) is dict:
+        _spoken(rest.pop("audio"), message)
     for key in _AT:
         if type(rest.get(key)) in (str, int, float):
             message.at = rest.pop(key)
@@ -109,6 +111,15 @@ def _rich(rest: dict[str, Any], message: Message) -> list[Message]:
     if results and not (message.content or message.parts or message.calls or message.reasoning):
         return results
     return [*results, message]
+
+
+def _spoken(audio: dict[str, Any], message: Message) -> None:
+    """An answer that was spoken: its transcript is what it says, the sound a part."""
+    transcript = audio.get("transcript")
+    if type(transcript) is str and not message.content:
+        message.content = transcript
+        audio = {key: value for key, value in audio.items() if key != "transcript"}
+    message.parts = [*(message.parts or ()), {"type": "audio", "audio": audio}]
 
 
 def _several(message: Message) -> list[Message] | None:

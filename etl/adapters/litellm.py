@@ -31,7 +31,7 @@ class LiteLlm(Adapter):
     """Calls that went through LiteLLM."""
 
     name = "litellm"
-    version = 2
+    version = 3
     about = "LiteLLM proxy and callbacks: StandardLoggingPayload (standard_logging_object) lines, spend log rows"
     spans_files = True
     splits = True

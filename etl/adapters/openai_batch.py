@@ -28,7 +28,7 @@ class OpenAIBatch(Adapter):
     """Requests and outputs of batch jobs."""
 
     name = "openai_batch"
-    version = 2
+    version = 3
     about = "batch jobs: {custom_id, method, url, body} requests joined with {custom_id, response, error} outputs"
     spans_files = True
     ignores: ClassVar[dict[str, str]] = NO_CONVERSATION

@@ -53,12 +53,13 @@ _SCORED = (
     frozenset({"epoch", "target"}),
     frozenset({"trajectory_format"}),
     frozenset({"session_start", "last_updated"}),
+    frozenset({"v", "created"}),
     frozenset({"completion", "advantage", "step"}),
     frozenset({"schema_version", "scenario_id"}),
     frozenset({"schema_version", "loss_mask"}),
 )
 """Keys that make a record more than a plain chat: an attempt at a task (verifiers, Inspect, mini-SWE-agent, TRL), a
-session of Hermes that is written anew as it grows, a training row of whileai."""
+session of Hermes or a thread of Amp that is written anew as it grows, a training row of whileai."""
 
 _GOOSE = ("toolRequest", "toolResponse")
 """Parts that goose alone writes."""
@@ -70,7 +71,7 @@ class OpenAIMessages(Adapter):
     """Conversations as lists of `{role, content, tool_calls, …}`."""
 
     name = "openai_messages"
-    version = 1
+    version = 2
     about = "chat messages in OpenAI form: {messages: […]} a line or an array, bare lists, or one message a line"
 
     def score(self, sample: Sample) -> float:
