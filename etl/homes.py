@@ -94,6 +94,7 @@ def _places(machine: Machine) -> Iterator[tuple[str, str]]:
         ("kimi_cli", machine.placed("KIMI_CODE_HOME", ".kimi-code"), ("sessions",)),
         ("pi", machine.placed("PI_CODING_AGENT_DIR", ".pi/agent"), ("sessions",)),
         ("pi", machine.placed("OPENCLAW_STATE_DIR", ".openclaw"), ("agents/*/sessions",)),
+        ("amp", [machine.data / "amp"], ("threads",)),
         ("opencode", [machine.data / "opencode"], ("storage", "opencode*.db")),
         ("openhands", machine.placed("OPENHANDS_PERSISTENCE_DIR", ".openhands"), ("conversations", "sessions")),
         ("cursor", [machine.home / ".cursor"], ("projects/*/agent-transcripts", "chats/*/*/store.db")),

@@ -1,4 +1,4 @@
-"""Logs of agents that tell everything as flat lines: Droid, Grok CLI and Antigravity."""
+"""Logs of agents that tell everything as flat lines: Droid, Grok CLI, Amp and Antigravity."""
 
 from __future__ import annotations
 
@@ -48,6 +48,33 @@ def test_a_grok_history_keeps_its_name_as_it_grows(samples: Path, tmp_path: Path
     row = _row(lake)
     assert (row["prompt"], row["n_turns"]) == ("When is high tide?", 2)
     assert [step["actor"] for step in row["steps"]] == ["agent", "agent", "server", "agent"]
+
+
+def test_an_amp_run_says_itself_whether_it_failed(samples: Path, lake: Path) -> None:
+    read_in(lake, samples / "amp" / "thread.json")
+    row = _row(lake)
+    assert [(step["tool"], step["actor"], step["status"], step["error"]) for step in row["steps"]] == [
+        ("Bash", "agent", "error", "exit 2"),
+        ("Read", "agent", "ok", None),
+        ("edit_file", "agent", "error", "old_str is not in the file"),
+        ("Bash", "agent", "error", "Not on a Sunday."),
+        ("Task", "agent", "cancelled", None),
+        ("Grep", "agent", "ok", None),
+        ("Bash", "user", "ok", None),
+    ]
+    assert (row["usage"]["input_tokens"], row["usage"]["cached_tokens"], row["usage"]["output_tokens"]) == (
+        2310 + 2315 + 70,
+        4310,
+        107,
+    )
+    assert (row["prompt"], row["n_turns"], row["flags"]) == ("Why does the sluice stick?", 1, ["compacted"])
+
+
+def test_an_amp_thread_names_the_one_that_it_was_handed_off_from(samples: Path, lake: Path) -> None:
+    read_in(lake, samples / "amp")
+    child, parent = sorted(rows(lake), key=lambda row: row["parent_id"] is None)
+    assert child["parent_id"] == parent["rollout_id"]
+    assert (child["status"], child["n_turns"], child["steps"][0]["status"]) == ("aborted", 1, "missing")
 
 
 def test_antigravity_results_answer_calls_in_order(samples: Path, lake: Path) -> None:
