@@ -90,7 +90,7 @@ class Reader:
         parsing.run(adapter.records(blocks(file.path, file.member, digest), limits))
         result.sha256 = digest.hexdigest()
         result.size = digest.size if file.member is None else file.size
-        if isinstance(digest, LineDigest) and digest.whole:
+        if isinstance(digest, LineDigest) and digest.whole and parsing.by_lines:
             result.reached = Reached(digest.whole, digest.lines, digest.lines_hexdigest())
             result.beginning = parsing.beginning()
 
@@ -174,6 +174,8 @@ class _Parsing:
         self._reader = reader
         self._part = part
         self._lines = lines
+        self.by_lines = True
+        """Whether every row that records name is named by one whole line."""
         self._apart = part is not None or lines is not None
         self._beginning: Beginning | None = None
         self._last: Record | None = None
@@ -271,12 +273,16 @@ class _Parsing:
             self._beginning = counted(self._result, self._reader.settings)
 
     def _check_name(self, conversation: Conversation) -> None:
-        """A row of a part may be named by one whole line: these were counted in the rest of the file, once each."""
+        """A row of a part may be named by one whole line: these were counted in the rest of the file, once each. What
+        reads on after a row that is named otherwise would miss it in that count.
+        """
         self._named += 1
         records = conversation.records
         whole = len(records) == 1 and records[0] is self._last and not {PADDED, GLUED} & set(records[0].notes)
         if not whole or self._named > 1:
-            raise _NotApartError
+            if self._part is not None:
+                raise _NotApartError
+            self.by_lines = False
 
     def _take(self, outcome: Outcome) -> None:
         result = self._result
@@ -294,7 +300,7 @@ class _Parsing:
 
     def _conversation(self, conversation: Conversation) -> None:
         result = self._result
-        if self._part is not None and conversation.native_id is None:
+        if self._apart and conversation.native_id is None:
             self._check_name(conversation)
         try:
             row = normalise(conversation, self._stream, self._memory)

@@ -127,3 +127,18 @@ def test_undo_of_the_night_before_lets_all_be_read_again(tmp_path: Path, monkeyp
     ingest([log], lake=lake, now=NOW)
     ingest([log], lake=tmp_path / "fresh", now=NOW)
     assert told(lake, reached=False) == told(tmp_path / "fresh", reached=False)
+
+
+@pytest.mark.parametrize("odd", [chat(0) + b"\x00", chat(0) + chat(0), b"\x00" + chat(0)])
+def test_records_found_again_in_odd_lines_count_among_their_equals(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, odd: bytes
+) -> None:
+    """A line that has one record by another text says nothing of it to who counts lines: such a file is read whole."""
+    log, lake = tmp_path / "log.jsonl", tmp_path / "lake"
+    log.write_bytes(chat(0) + b"\n" + odd + b"\n" + chat(1) + b"\n")
+    night([log], lake, monkeypatch, least_growing=0)
+    with log.open("ab") as more:
+        more.write(chat(0) + b"\n" + chat(0) + b"\n")
+    assert night([log], lake, monkeypatch, least_growing=0).rows.added == 2
+    night([log], tmp_path / "whole", monkeypatch, least_growing=WHOLE)
+    assert told(lake, reached=False) == told(tmp_path / "whole", reached=False)
