@@ -24,6 +24,16 @@ from etl.adapters._blocks import identifier, plain
 from etl.conversation import Message, Tokens, ToolCall
 
 _ROLES = {"user": "user", "model": "assistant", "function": "user", "system": "system", "assistant": "assistant"}
+_OUTPUTS = ("output", "result", "return_value", "error")
+_REST = {
+    "finish_reason": "finishReason", "usage_metadata": "usageMetadata", "model_version": "modelVersion",
+    "response_id": "responseId", "create_time": "createTime", "prompt_feedback": "promptFeedback",
+    "block_reason": "blockReason", "prompt_token_count": "promptTokenCount", "executable_code": "executableCode",
+    "candidates_token_count": "candidatesTokenCount", "thoughts_token_count": "thoughtsTokenCount",
+    "cached_content_token_count": "cachedContentTokenCount", "code_execution_result": "codeExecutionResult",
+    "tool_use_prompt_token_count": "toolUsePromptTokenCount",
+}  # fmt: skip
+"""Keys as Python clients log them → the REST API's own."""
 _FUNCTION_KEYS = ("functionDeclarations", "function_declarations")
 
 
@@ -33,8 +43,21 @@ def _either(body: Body, camel: str, snake: str) -> Any:
     return body.get(snake) if found is None else found
 
 
+def _rest_keys(body: Body) -> Body:
+    """A body that a Python client dumped, by the keys of the REST API."""
+    return {_REST.get(key, key): value for key, value in body.items()}
+
+
+def _finish(value: Any) -> str | None:
+    """`STOP`, also where an enum's own text was logged."""
+    said = text(value)
+    return said.removeprefix("FinishReason.") if said else None
+
+
 def _asked(body: Body) -> Asked:
-    """`{contents, systemInstruction, tools[{functionDeclarations}], generationConfig, …}`."""
+    """`{contents, systemInstruction, tools[{functionDeclarations}], generationConfig, …}`; the SDK's own `config`."""
+    if type(body.get("config")) is dict:
+        body = {**without(body, "config"), **body["config"]}
     system = _either(body, "systemInstruction", "system_instruction")
     contents = body.get("contents")
     given = contents if type(contents) is list else [] if contents is None else [contents]
@@ -93,6 +116,7 @@ def _parts(parts: list[Any], role: str) -> list[Message]:
         if type(part) is not dict:
             pieces.append(plain(part))
             continue
+        part = _rest_keys(part)
         answer = _result(part)
         if answer is not None:
             if role == "assistant" and (pieces or current.calls or current.parts):
@@ -158,9 +182,7 @@ def _result(part: Body) -> Message | None:
     if type(found) is dict:
         given = found.get("response")
         inner = obj(given)
-        said = next(
-            (inner[key] for key in ("output", "result", "return_value") if key in inner and len(inner) == 1), given
-        )
+        said = next((inner[key] for key in _OUTPUTS if key in inner and len(inner) == 1), given)
         made = Message(
             "tool", plain(said), call_id=identifier(found.get("id")), name=text(found.get("name")),
             parts=arr(found.get("parts")) or None, failed=True if set(inner) == {"error"} else None,
@@ -185,7 +207,7 @@ def _result(part: Body) -> Message | None:
 
 def usage(logged: Any) -> Tokens | None:
     """`usageMetadata`: thoughts and tool prompts are counted beside, cached tokens inside the prompt."""
-    told = obj(logged)
+    told = _rest_keys(obj(logged))
     found = Tokens(
         total(count(told.get("promptTokenCount")), count(told.get("toolUsePromptTokenCount"))),
         total(count(told.get("candidatesTokenCount")), count(told.get("thoughtsTokenCount"))),
@@ -198,13 +220,14 @@ def usage(logged: Any) -> Tokens | None:
 
 def _answered(body: Body) -> Answered:
     """`{candidates[{content, finishReason}], promptFeedback, usageMetadata, modelVersion, responseId}`."""
+    body = _rest_keys(body)
     choices = []
-    for candidate in map(obj, arr(body.get("candidates"))):
+    for candidate in map(_rest_keys, map(obj, arr(body.get("candidates")))):
         content = obj(candidate.get("content"))
         read = message({**content, "role": "model"})
         rest = without(candidate, "content", "finishReason", "index")
-        choices.append(Choice(read, text(candidate.get("finishReason")), rest))
-    blocked = text(obj(body.get("promptFeedback")).get("blockReason"))
+        choices.append(Choice(read, _finish(candidate.get("finishReason")), rest))
+    blocked = text(_rest_keys(obj(body.get("promptFeedback"))).get("blockReason"))
     failed = error_text(body) if "error" in body else blocked
     held = ("candidates", "modelVersion", "responseId", "createTime", "error", "unfinished")
     return Answered(
@@ -217,9 +240,9 @@ def _joined(chunks: Sequence[Any]) -> Body:
     """Chunks, each with some parts of each candidate; counts are those of the last chunk that has them."""
     body: Body = {}
     candidates: dict[int, Body] = {}
-    for chunk in map(obj, chunks):
+    for chunk in map(_rest_keys, map(obj, chunks)):
         body.update({key: value for key, value in chunk.items() if key != "candidates" and value is not None})
-        for place, part in enumerate(map(obj, arr(chunk.get("candidates")))):
+        for place, part in enumerate(map(_rest_keys, map(obj, arr(chunk.get("candidates"))))):
             logged = part.get("index")
             index: int = logged if type(logged) is int else place
             candidate = candidates.setdefault(index, {"content": {"role": "model", "parts": []}})

@@ -12,6 +12,7 @@ from typing import Any
 
 import msgspec
 
+from etl.adapters._block_spellings import named_by_key, printed, untold
 from etl.conversation import ToolCall
 
 _TEXT = frozenset({"text", "input_text", "output_text", "summary_text"})
@@ -25,8 +26,6 @@ _NAMES = ("name", "toolName", "tool_name")
 _ARGUMENTS = ("input", "arguments", "args", "parameters")
 _OUTPUTS = ("content", "output", "result")
 _CITED = ("citations", "annotations")
-_TOLD = frozenset({"text", "json", "content", "error-text", "error-json", "execution-denied"})
-"""How the AI SDK types the output of a tool in a model message: `{type, value}`, or a `reason` where it was denied."""
 
 
 class Result(msgspec.Struct, gc=False):
@@ -153,7 +152,7 @@ class _Reading:
         if not isinstance(kind, str):
             kind = "text" if kind is None and isinstance(block.get("text"), str) else ""
             if not kind and len(block) == 1:
-                block = _named_by_key(block)
+                block = named_by_key(block)
                 named = block.get("type")
                 kind = named if isinstance(named, str) else ""
         if isinstance(block.get("value"), str):
@@ -245,51 +244,6 @@ def _valued(block: dict[str, Any], kind: str) -> dict[str, Any]:
     return block
 
 
-def _named_by_key(block: dict[str, Any]) -> dict[str, Any]:
-    """A block of Haystack, whose one key says what it is, as a block with a type; any other as it is.
-
-    >>> _named_by_key({"tool_call": {"tool_name": "ls", "arguments": {}, "id": "c1"}})
-    {'type': 'tool_call', 'tool_name': 'ls', 'arguments': {}, 'id': 'c1'}
-    """
-    ((key, inner),) = block.items()
-    if not isinstance(inner, dict):
-        return block
-    if key == "tool_call" and isinstance(inner.get("tool_name"), str):
-        return {**inner, "type": "tool_call"} if "type" in inner else {"type": "tool_call", **inner}
-    if key == "tool_call_result" and isinstance(inner.get("origin"), dict):
-        origin = inner["origin"]
-        rest = {name: value for name, value in inner.items() if name not in ("result", "error", "origin", "type")}
-        told = {"call_id": origin.get("id"), "tool_name": origin.get("tool_name"), "is_error": inner.get("error")}
-        return {"type": "tool_result", "result": inner.get("result"), **told, **rest}
-    if key == "reasoning" and isinstance(inner.get("reasoning_text"), str):
-        return {"type": "reasoning", "text": inner["reasoning_text"], "extra": inner.get("extra") or None}
-    return block
-
-
-def _untold(block: dict[str, Any]) -> dict[str, Any]:
-    """A result whose output says its type (AI SDK), or stands in a `run` (Amp), by the usual keys.
-
-    >>> _untold({"type": "tool-result", "toolCallId": "c1", "output": {"type": "error-text", "value": "down"}})
-    {'type': 'tool-result', 'toolCallId': 'c1', 'output': 'down', 'is_error': True}
-    """
-    output, run = block.get("output"), block.get("run")
-    told = output.get("type") if isinstance(output, dict) else None
-    if isinstance(output, dict) and isinstance(told, str) and told in _TOLD and output.keys() & {"value", "reason"}:
-        said = output.get("value", output.get("reason"))
-        more = {key: value for key, value in output.items() if key not in ("type", "value", "reason")}
-        typed = {"output": said, **({"output_keys": more} if more else {})}
-        failed = told.startswith(("error", "execution"))
-        return {**block, **typed, "is_error": True} if failed else {**block, **typed}
-    if isinstance(run, dict) and "toolUseID" in block and "content" not in block:
-        error = run.get("error")
-        said = run.get("result") if run.get("result") is not None else error
-        more = {key: value for key, value in run.items() if key not in ("result", "error") or value is not said}
-        rest = {key: value for key, value in block.items() if key != "run"}
-        failed = run.get("status") == "error"
-        return {**rest, "result": said, "run": more, **({"is_error": True} if failed else {})}
-    return block
-
-
 def call(block: dict[str, Any]) -> ToolCall | None:
     """The call of a block or a `tool_calls` item, in any of the spellings; None where it names no tool.
 
@@ -340,11 +294,14 @@ def _left(holder: dict[str, Any], made: ToolCall, nested: bool) -> dict[str, Any
 def result(block: dict[str, Any], server: bool = False) -> Result:
     """The result that a block tells, its content a string, blocks, or anything."""
     if "run" in block or isinstance(block.get("output"), dict):
-        block = _untold(block)
+        block = untold(block)
     output_key = next((key for key in _OUTPUTS if block.get(key) is not None), None)
     text, parts = _output(block[output_key]) if output_key is not None else ("", None)
     flag = block.get("is_error", block.get("isError"))
     failed = flag if isinstance(flag, bool) else None
+    ran = block.get("content")
+    if isinstance(ran, dict) and isinstance(ran.get("stdout"), str) and "return_code" in ran:
+        text, parts, failed = printed(ran)
     call_id = next((value for value in (identifier(block.get(key)) for key in _RESULT_IDS) if value), None)
     name = next((block[key] for key in _NAMES if isinstance(block.get(key), str)), None)
     rest: dict[str, Any] = {}

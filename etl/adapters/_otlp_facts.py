@@ -12,6 +12,7 @@ import msgspec
 
 from etl.adapters._otlp_span import CONVERSATION_IDS, OPERATIONS, Span, opened
 from etl.adapters._otlp_turn import Turn
+from etl.adapters._usage import whole_input
 from etl.conversation import Tokens
 
 MODEL = (
@@ -67,6 +68,12 @@ USAGE = {
         "ai.usage.cachedInputTokens",
         "gen_ai.usage.details.cache_read_tokens",
         "mlflow.chat.tokenUsage.cache_read_input_tokens",
+        "ai.usage.inputTokenDetails.cacheReadTokens",
+        "gen_ai.usage.input_tokens.cached",
+        "gen_ai.usage.input_cached_tokens",
+        "gen_ai.usage.cached_input_tokens",
+        "gen_ai.usage.cached_tokens",
+        "llm.usage.cache_read_input_tokens",
     ),
     "cache_write_tokens": (
         "gen_ai.usage.cache_creation.input_tokens",
@@ -75,6 +82,9 @@ USAGE = {
         "gen_ai.usage.details.cache_write_tokens",
         "gen_ai.usage.cache_write_input_tokens",
         "mlflow.chat.tokenUsage.cache_creation_input_tokens",
+        "ai.usage.inputTokenDetails.cacheWriteTokens",
+        "gen_ai.usage.input_tokens.cache_write",
+        "llm.usage.cache_creation_input_tokens",
     ),
     "reasoning_tokens": (
         "gen_ai.usage.reasoning.output_tokens",
@@ -83,6 +93,9 @@ USAGE = {
         "ai.usage.reasoningTokens",
         "llm.usage.reasoning_tokens",
         "gen_ai.usage.details.reasoning_tokens",
+        "ai.usage.outputTokenDetails.reasoningTokens",
+        "gen_ai.usage.output_tokens.reasoning",
+        "gen_ai.usage.output_reasoning_tokens",
     ),
     "cost_usd": ("gen_ai.usage.cost", "operation.cost", "llm.cost.total", "mlflow.llm.cost.total_cost"),
 }
@@ -150,7 +163,7 @@ def facts_of(span: Span) -> Facts:
         best.get("response_id"),
         best.get("finish", []),
         best.get("agent"),
-        Tokens(**usage) if usage else None,
+        whole_input(Tokens(**usage)) if usage else None,
         (span.error or said or "error") if span.failed or span.error or said else None,
         used,
     )

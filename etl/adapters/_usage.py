@@ -1,7 +1,7 @@
 """Token usage of every provider into one convention: input includes cached reads and writes, output includes reasoning.
 
 OpenAI counts cached tokens inside `prompt_tokens`; Anthropic counts reads and writes beside `input_tokens`. Which of
-the two a block means is told by its key names, never by its numbers.
+the two a block means is told by its key names; only a whole that is less than its parts cannot hold them.
 """
 
 from __future__ import annotations
@@ -9,6 +9,10 @@ from __future__ import annotations
 from typing import Any
 
 from etl.conversation import Tokens
+
+_INSIDE_READ = ("cached_tokens", "prompt_cache_hit_tokens", "cache_read_input_tokens")
+_INSIDE_WRITTEN = ("cache_creation_tokens", "cache_write_tokens", "cache_creation_input_tokens")
+"""Parts of `prompt_tokens`: OpenAI, DeepSeek, LiteLLM, OpenRouter."""
 
 
 def tokens(usage: Any) -> Tokens | None:
@@ -25,9 +29,9 @@ def tokens(usage: Any) -> Tokens | None:
         found = Tokens(
             _count(usage.get("prompt_tokens")),
             _count(usage.get("completion_tokens")),
-            _detail(usage, "prompt_tokens_details", "cached_tokens"),
-            None,
-            _detail(usage, "completion_tokens_details", "reasoning_tokens"),
+            _first(usage, "prompt_tokens_details", _INSIDE_READ),
+            _first(usage, "prompt_tokens_details", _INSIDE_WRITTEN),
+            _first(usage, "completion_tokens_details", ("reasoning_tokens",)),
         )
     elif "cache_read_input_tokens" in usage or "cache_creation_input_tokens" in usage:
         read, written = _count(usage.get("cache_read_input_tokens")), _count(usage.get("cache_creation_input_tokens"))
@@ -38,12 +42,25 @@ def tokens(usage: Any) -> Tokens | None:
         found = Tokens(
             _count(usage.get("input_tokens")),
             _count(usage.get("output_tokens")),
-            _detail(usage, "input_tokens_details", "cached_tokens"),
-            None,
-            _detail(usage, "output_tokens_details", "reasoning_tokens"),
+            _first(usage, "input_tokens_details", _INSIDE_READ),
+            _first(usage, "input_tokens_details", _INSIDE_WRITTEN),
+            _first(usage, "output_tokens_details", ("reasoning_tokens",)),
         )
+    found = whole_input(found)
     found.cost_usd = next((usage[key] for key in ("cost", "cost_usd") if type(usage.get(key)) in (int, float)), None)
     return found if found != Tokens() else None
+
+
+def whole_input(found: Tokens) -> Tokens:
+    """The same with what was cached inside the input, which it cannot be where it is more.
+
+    >>> whole_input(Tokens(input_tokens=5, cached_tokens=90)).input_tokens
+    95
+    """
+    inside = (found.cached_tokens or 0) + (found.cache_write_tokens or 0)
+    if found.input_tokens is not None and inside > found.input_tokens:
+        found.input_tokens += inside
+    return found
 
 
 def _count(value: Any) -> int | None:
@@ -54,6 +71,12 @@ def _count(value: Any) -> int | None:
     return value if type(value) is int and value >= 0 else None
 
 
-def _detail(usage: dict[str, Any], group: str, name: str) -> int | None:
+def _first(usage: dict[str, Any], group: str, names: tuple[str, ...]) -> int | None:
+    """A count among the details, or where a gateway writes it beside them."""
     details = usage.get(group)
-    return _count(details.get(name)) if isinstance(details, dict) else None
+    for holder in (details if isinstance(details, dict) else {}, usage):
+        for name in names:
+            found = _count(holder.get(name))
+            if found is not None:
+                return found
+    return None
