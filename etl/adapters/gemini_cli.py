@@ -15,7 +15,7 @@ from typing import Any, ClassVar
 from etl.adapter import Adapter, FileContext, Sample
 from etl.adapters._blocks import plain
 from etl.adapters._claude_text import echoes, texts_in
-from etl.adapters._gemini_chat import Chat, Left, Said, agents_in, is_header
+from etl.adapters._gemini_chat import SUMMARY, Chat, Left, Said, agents_in, is_header
 from etl.adapters._gemini_parts import Parts, added, answer_of, read_parts
 from etl.adapters._session import (
     Naming,
@@ -23,6 +23,7 @@ from etl.adapters._session import (
     inherited,
     list_of,
     noted,
+    runs,
     sessions,
     summed,
     sure_share,
@@ -43,6 +44,7 @@ from etl.conversation import (
     ToolCall,
     Unusable,
 )
+from etl.times import instant
 
 HARNESS = "gemini-cli"
 _TYPES = frozenset({"user", "gemini", "model", "info", "error", "warning", "system"})
@@ -52,7 +54,11 @@ _HARNESS_TEXTS = (
     "<session_context>",
     "This is the Gemini CLI. We are setting up the context",
     "System: Please continue",
+    "<hook_context>",
+    SUMMARY,
 )
+_COMMAND = re.compile(r"/[a-z][\w:-]{0,40}(?:\s|$)")
+"""How a command for the program begins, which is kept as if it were said to the model."""
 _CODE = re.compile(r"^Exit Code: (-?\d{1,9})$", re.MULTILINE)
 """In the output of a shell command, which is a success for the program whatever the command said."""
 _OPEN = frozenset({"scheduled", "validating", "executing", "awaiting_approval"})
@@ -62,7 +68,7 @@ class GeminiCli(Adapter):
     """Chat files of Gemini CLI, of its sub-agents too."""
 
     name = "gemini_cli"
-    version = 1
+    version = 2
     about = "Gemini CLI chats: {sessionId, messages: […]} a file, or JSON Lines of messages, $set and $rewindTo"
     spans_files = True
     ignores: ClassVar[dict[str, str]] = {f"{_UNKNOWN}:*": "a type of message not known here, without content"}
@@ -133,10 +139,17 @@ def _rows(key: str, chat: Chat, parent: str | None) -> Iterator[Conversation]:
         main.parent = None if parent is None else Identity(parent)
         header = without(chat.header, "sessionId", "startTime", "lastUpdated")
         main.extra = {**header, **(main.extra or {})} or None
-        main.started_at, main.ended_at = chat.header.get("startTime"), chat.header.get("lastUpdated")
+        main.started_at, main.ended_at = chat.header.get("startTime"), _later(chat.header.get("lastUpdated"), main)
         yield main
     for left in chat.left:
         yield _branch(key, left)
+
+
+def _later(updated: Any, made: Conversation) -> Any:
+    """When a chat ended: a log's header is not written again with each message."""
+    last = max((at for message in made.messages if (at := instant(message.at).micros) is not None), default=None)
+    known = instant(updated).micros
+    return None if last is not None and (known is None or known < last) else updated
 
 
 def _branch(key: str, left: Left) -> Conversation:
@@ -159,8 +172,10 @@ class _Reading:
         self._flags: set[str] = set()
         self._end: tuple[str, str] | None = None
         self._early: list[Any] = []
+        self._answered: dict[str, Message] = {}
+        self._typed: dict[int, str] = {}
         for one in said:
-            self._take(one.value)
+            self._take(one.value, one.told)
         for note in self._early if self.messages else ():
             noted(self.messages[0], "notes", note)
 
@@ -169,6 +184,7 @@ class _Reading:
         made = Conversation(self.messages, list({id(record): record for record in records}.values()))
         made.native_id, made.branch, made.conversation_id = key, branch, key
         made.agent, made.flags, made.usage = HARNESS, self._flags, summed(self._tokens)
+        made.prompt = self._prompt()
         made.model = next((message.model for message in reversed(self.messages) if message.model), None)
         if self._uncounted and self._tokens:
             self._flags.add("usage_partial")
@@ -179,11 +195,20 @@ class _Reading:
             made.flags = {*self._flags, "incomplete"}
         return made
 
-    def _take(self, value: dict[str, Any]) -> None:
+    def _prompt(self) -> str | None:
+        """What a person typed first, where the message has files pasted into it; commands are for the program."""
+        for message, after in zip(self.messages, [*self.messages[1:], None], strict=True):
+            unanswered = after is None or after.role == "user"
+            if message.role == "user" and unanswered and _COMMAND.match(message.content):
+                message.synthetic = True
+        first = next((one for one in self.messages if one.role == "user" and not one.synthetic), None)
+        return None if first is None else self._typed.get(id(first))
+
+    def _take(self, value: dict[str, Any], told: bool) -> None:
         kind = text_of(value, "type") or ""
         found = read_parts(value["parts"] if "parts" in value else value.get("content"))
         if kind in _MODEL:
-            self._answer(value, found)
+            self._answer(value, found, told)
         elif kind in ("info", "warning", "error") or (kind not in _TYPES and not found.text):
             self._note(kind, value, found.text)
         else:
@@ -204,21 +229,46 @@ class _Reading:
 
     def _ask(self, value: dict[str, Any], found: Parts, synthetic: bool) -> None:
         self._end = None
-        if found.answers:
-            self.messages += [_at(message, value) for message in found.answers]
+        self._give(found.answers or (), value)
         if not found.text and not found.other and found.answers:
             return
-        message = Message("user", found.text, id=text_of(value, "id"), at=value.get("timestamp"), parts=found.other)
-        message.synthetic = synthetic or found.text.lstrip().startswith(_HARNESS_TEXTS)
+        content = value["parts"] if "parts" in value else value.get("content")
+        pieces = runs(content, _is_harness) if isinstance(content, list) else [(_is_harness(found.text), [content])]
+        own = next((number for number, (harness, _) in enumerate(pieces) if not harness), 0)
+        for number, (harness, piece) in enumerate(pieces or [(False, [])]):
+            read = read_parts(piece)
+            message = Message("user", read.text, at=value.get("timestamp"), parts=read.other)
+            message.synthetic = synthetic or harness
+            if number == own:
+                self._own(message, value, found.text)
+            if harness and read.text.lstrip().startswith(SUMMARY):
+                self._flags.add("compacted")
+            self.messages.append(message)
+
+    def _own(self, message: Message, value: dict[str, Any], text: str) -> None:
+        """What a record says of the message that a person wrote."""
+        message.id = text_of(value, "id")
         rest = without(value, "id", "timestamp", "type", "content", "parts", "sessionId")
-        if text_of(value, "type") not in _TYPES or synthetic:
+        if text_of(value, "type") not in _TYPES or text_of(value, "type") != "user":
             rest["type"] = value.get("type")
-        if read_parts(rest.get("displayContent")).text == found.text:
+        shown = read_parts(rest.get("displayContent")).text
+        if shown and shown != text:
+            self._typed[id(message)] = shown
+        elif shown == text:
             rest.pop("displayContent", None)
         message.extra = rest or None
-        self.messages.append(message)
 
-    def _answer(self, value: dict[str, Any], found: Parts) -> None:
+    def _give(self, answers: Iterable[Message], value: dict[str, Any]) -> None:
+        """Results, each once: a call whose message was written again has its own in it."""
+        for answer in answers:
+            known = self._answered.get(answer.call_id or "")
+            if known is None:
+                self.messages.append(_at(answer, value))
+                self._answered |= {answer.call_id: answer} if answer.call_id else {}
+            elif known.content != answer.content:
+                noted(known, "results", answer.content)
+
+    def _answer(self, value: dict[str, Any], found: Parts, told: bool) -> None:
         self._end = None
         message = Message("assistant", found.text, id=text_of(value, "id"), at=value.get("timestamp"))
         message.model, message.parts = text_of(value, "model"), found.other
@@ -229,14 +279,15 @@ class _Reading:
             self._tokens.append(tokens)
             message.input_tokens, message.output_tokens = tokens.input_tokens, tokens.output_tokens
         else:
-            self._uncounted = True
+            self._uncounted = self._uncounted or not told
+        message.synthetic = told
         held = ("id", "timestamp", "type", "content", "parts", "sessionId", "model", "thoughts", "tokens", "toolCalls")
         message.extra = without(value, *held) or None
         times = [text_of(item, "timestamp") for item in list_of(value, "thoughts")]
         if any(times):
             message.extra = {**(message.extra or {}), "thoughts_at": times}
         self.messages.append(message)
-        calls = list(found.calls or [])
+        calls: list[ToolCall] = []
         for item in list_of(value, "toolCalls"):
             call, answers = _call(item)
             if call is None:
@@ -244,8 +295,14 @@ class _Reading:
                 continue
             calls.append(call)
             self.messages += answers
-        message.calls = calls or None
-        self.messages += [_at(answer, value) for answer in found.answers or ()]
+            self._answered |= {call.id: answers[0]} if call.id and answers else {}
+        told_twice = {call.id for call in calls if call.id}
+        message.calls = [call for call in found.calls or () if call.id not in told_twice] + calls or None
+        self._give(found.answers or (), value)
+
+
+def _is_harness(text: str) -> bool:
+    return text.lstrip().startswith(_HARNESS_TEXTS)
 
 
 def _at(message: Message, value: dict[str, Any]) -> Message:

@@ -98,3 +98,53 @@ def test_parts_keep_all_that_is_said(texts: list[str], thoughts: list[str]) -> N
     assert found.text == "".join(texts)
     assert (found.reasoning or "") == "\n".join(thoughts)
     assert found.other is None
+
+
+def test_a_compressed_chat_keeps_what_was_said(tmp_path: Path, lake: Path) -> None:
+    memory = [
+        _message("s1", "user", [{"text": "<state_snapshot>Rye is asked for.</state_snapshot>"}], 5),
+        _message("s2", "gemini", [{"text": "Got it. Thanks for the additional context!"}], 5),
+        _message("c1", "user", [{"text": "How much?"}], 5),
+        _message("c2", "gemini", [{"text": "A ton."}], 5),
+    ]
+    more = [_message("u3", "user", "Today?", 6), _message("g3", "gemini", "No.", 7, tokens=_tokens(5, 1))]
+    read_in(lake, _log(tmp_path / "a.jsonl", _HEADER, *CHAT, {"$set": {"messages": memory}}, *more))
+    (row,) = rows(lake)
+    assert _texts(row) == [
+        *("Rye or wheat?", "Rye.", "How much?", "A ton."),
+        *(memory[0]["content"][0]["text"], memory[1]["content"][0]["text"], "Today?", "No."),
+    ]
+    assert [info["synthetic"] for info in row["message_info"]] == [False] * 4 + [True] * 2 + [False] * 2
+    assert (row["prompt"], row["flags"], row["usage"]["input_tokens"]) == ("Rye or wheat?", ["compacted"], 35)
+    assert row["ended_at"].minute == 7
+
+
+def test_a_request_taken_back_before_any_answer_stays(tmp_path: Path, lake: Path) -> None:
+    cancelled = _message("i1", "info", "Request cancelled.", 2)
+    read_in(lake, _log(tmp_path / "a.jsonl", _HEADER, CHAT[0], cancelled, {"$set": {"messages": []}}))
+    (row,) = rows(lake)
+    assert (_texts(row), row["status"], row["flags"]) == (["Rye or wheat?"], "aborted", ["interrupted"])
+
+
+def test_the_prompt_is_what_was_typed(tmp_path: Path, lake: Path) -> None:
+    pasted = _message("u1", "user", [{"text": "Read @a.txt"}, {"text": "--- Content ---"}, {"text": "oats"}], 2)
+    pasted["content"].append({"text": "<hook_context>It is Sunday.</hook_context>"})
+    pasted["displayContent"] = [{"text": "Read @a.txt"}]
+    command = _message("u0", "user", "/model pro", 1)
+    read_in(lake, _log(tmp_path / "a.jsonl", _HEADER, command, pasted, CHAT[1]))
+    (row,) = rows(lake)
+    assert (row["prompt"], row["n_turns"]) == ("Read @a.txt", 1)
+    assert [info["synthetic"] for info in row["message_info"]] == [True, False, True, False]
+
+
+def test_a_call_told_among_the_parts_too_is_one(tmp_path: Path, lake: Path) -> None:
+    told = {"id": "c1", "name": "ls", "args": {}, "status": "success", "result": [_response("a\nb")]}
+    call = _message("g1", "gemini", [{"functionCall": {"id": "c1", "name": "ls", "args": {}}}], 2, toolCalls=[told])
+    read_in(lake, _log(tmp_path / "a.jsonl", _HEADER, CHAT[0], call, _message("r", "user", [_response("a")], 3)))
+    (row,) = rows(lake)
+    assert [(step["tool"], step["status"], step["result_index"]) for step in row["steps"]] == [("ls", "ok", 2)]
+    assert _texts(row) == ["Rye or wheat?", "", "a\nb"]
+
+
+def _response(output: str) -> dict[str, Any]:
+    return {"functionResponse": {"id": "c1", "name": "ls", "response": {"output": output}}}
