@@ -6,6 +6,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Collection, Iterable, Mapping, Sequence
+from dataclasses import replace
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -29,6 +30,8 @@ class Assembled:
         self.conversations: dict[str, set[str]] = {}
         self.rows: Counter[str] = Counter()
         self.rows_by_file: Counter[tuple[str, str]] = Counter()
+        self.counted: dict[tuple[str, str], FileResult] = {}
+        """Files (source, uri) of which it left out or rejected records, with their counts after that."""
 
 
 Streams = Mapping[tuple[str, str], Touched]
@@ -98,18 +101,27 @@ class _Assembly:
 
     def ignore(self, source: str, uri: str, rule: str, count: int) -> None:
         """Count records that no row tells of where they were read, if that was in this run."""
-        result = self._results.get((source, uri))
+        result = self._counted(source, uri)
         count = 0 if result is None else min(count, result.records_used)
         if result is not None and count:
             result.records_used -= count
             result.ignored[rule] += count
 
     def _reject(self, source: str, event: StoredEvent, reason: str, message: str) -> None:
-        result = self._results.get((source, event.source_uri))
+        result = self._counted(source, event.source_uri)
         if result is not None:
             result.records_used -= 1
             place = Place(event.source_uri, event.record.line, event.record.offset)
             self._rejects.add(result, reason, message, event.record.raw, place)
+
+    def _counted(self, source: str, uri: str) -> FileResult | None:
+        """The counts of a file of this run. They are a copy: the pass may have to be made again."""
+        key = source, uri
+        if key not in self._made.counted and (read := self._results.get(key)) is not None:
+            self._made.counted[key] = replace(
+                read, rejects=read.rejects.copy(), ignored=read.ignored.copy(), first_rejects=read.first_rejects.copy()
+            )
+        return self._made.counted.get(key)
 
     def close(self) -> None:
         self._rows.flush()

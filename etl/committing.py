@@ -19,7 +19,8 @@ import pyarrow.compute as pc
 from etl.assembly import Assembled, assemble
 from etl.errors import ConflictError
 from etl.events import Touched
-from etl.lake import KnownFile, Lake, RowCounts, StagedFile, open_parquet
+from etl.lake import KnownFile, Lake, RowCounts, StagedFile, open_parquet, reading
+from etl.lake.errors import LIBRARY_ERRORS, file_is_gone, lake_error, one_line
 from etl.reading import UNDETECTED
 from etl.remote import path_of
 from etl.report import FileResult, Report
@@ -59,6 +60,9 @@ def commit(
     made = _commit_rollouts(lake, settings, report, results, by_table["rollouts"], alone)
     for result in results:
         result.rows += made.rows_by_file[result.source, result.uri]
+        if (said := made.counted.get((result.source, result.uri))) is not None:
+            result.records_used, result.ignored = said.records_used, said.ignored
+            result.rejects, result.first_rejects = said.rejects, said.first_rejects
     _count_rows(lake, [result for result in results if result.read_from and result.spans])
     rejects = by_table["rejects"] + [file for file in made.staged if file.table == "rejects"]
     if results:
@@ -86,7 +90,9 @@ def _commit_rollouts(
     lake: Lake, settings: Settings, report: Report, results: Sequence[FileResult], staged: Sequence[StagedFile],
     alone: _Alone,
 ) -> Assembled:  # fmt: skip
-    """Commit the closed rows with those assembled from events; again where somebody added events meanwhile."""
+    """Commit the closed rows with those assembled from events; again where somebody added events meanwhile, or wrote
+    files anew that were to be read.
+    """
     touched = _touched(results)
     if not touched:
         report.rows = lake.commit_rollouts(staged) if staged else RowCounts(0, 0, 0, 0)
@@ -96,19 +102,23 @@ def _commit_rollouts(
     closed = [file for file in staged if path_of(file.path).name not in names]
     for attempt in range(ASSEMBLY_TRIES):
         version = lake.version("events")
-        made = assemble(lake, settings, touched, results, attempt, ahead, alone.at(version))
-        rows = [file for file in made.staged if file.table == "rollouts"]
         try:
+            made = assemble(lake, settings, touched, results, attempt, ahead, alone.at(version))
+            rows = [file for file in made.staged if file.table == "rollouts"]
             report.rows = lake.commit_rollouts(
                 [*closed, *rows],
                 conversations=made.conversations,
                 still_current=functools.partial(_is_at, lake, version),
             )
         except ConflictError:
-            time.sleep((1 + secrets.randbelow(10)) * 0.05 * (attempt + 1))
-            continue
-        report.assembled = made.rows
-        return made
+            pass
+        except LIBRARY_ERRORS as error:
+            if not file_is_gone(error):
+                raise lake_error(f"put conversations of {settings.lake} together", error) from error
+        else:
+            report.assembled = made.rows
+            return made
+        time.sleep((1 + secrets.randbelow(10)) * 0.05 * (attempt + 1))
     raise ConflictError(f"{settings.lake}: other ingests kept adding events; run again when they are done")
 
 
@@ -132,16 +142,22 @@ def _count_rows(lake: Lake, results: Sequence[FileResult]) -> None:
     many = [result for result in results if result.beginning is not None and result.beginning.keys is None]
     if not many:
         return
+    with one_line(f"count the rows of {lake.root}"):
+        counted = reading(functools.partial(_rows_of, lake, many))
+    for result in many:
+        result.rows = counted[result.source, result.uri]
+
+
+def _rows_of(lake: Lake, results: Sequence[FileResult]) -> Counter[tuple[str, str]]:
     counted: Counter[tuple[str, str]] = Counter()
     for file in lake.live("rollouts"):
         source = file.partition["source"]
-        uris = pa.array([result.uri for result in many if result.source == source], pa.string())
+        uris = pa.array([result.uri for result in results if result.source == source], pa.string())
         if len(uris):
             with open_parquet(file.path) as opened:
                 found = opened.read(["source_uri"])["source_uri"]
             counted.update((source, uri) for uri in found.filter(pc.is_in(found, value_set=uris)).to_pylist())
-    for result in many:
-        result.rows = counted[result.source, result.uri]
+    return counted
 
 
 def _is_at(lake: Lake, version: int) -> bool:

@@ -1,0 +1,56 @@
+"""Assembly from stored events while others write to the lake: made again, and counted once."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from etl.event_store import _Search
+from etl.lake import Lake
+from etl.pipeline import ingest
+from tests.lakes import NOW
+from tests.reading.nights import SPANS, span, told
+
+
+def _logs(folder: Path) -> tuple[Path, Path]:
+    """Spans of the same traces on two nights; some of them are no calls of models, which assembly leaves out."""
+    folder.mkdir()
+    first, second = folder / "first.jsonl", folder / "second.jsonl"
+    first.write_bytes(b"\n".join(SPANS) + b"\n")
+    second.write_bytes(b"\n".join([span(0, 5), span(0, 6, "GET"), span(1, 5, "GET"), b"{oops"]) + b"\n")
+    return first, second
+
+
+@pytest.mark.parametrize("meanwhile", ["compact", "ingest"])
+def test_what_others_write_meanwhile_costs_a_second_pass_and_no_count(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, meanwhile: str
+) -> None:
+    """Others merge the files that are to be read, or add events of other conversations, right before they are read."""
+    first, second = _logs(tmp_path / "logs")
+    other = tmp_path / "other.jsonl"
+    other.write_bytes(span(7, 0) + b"\n")
+    lake, calm = tmp_path / "lake", tmp_path / "calm"
+    for each in (lake, calm):
+        ingest([first], lake=each, now=NOW)
+    unite, done = _Search.unite, []
+
+    def disturbed(search: _Search) -> None:
+        if not done:
+            done.append(meanwhile)
+            opened = Lake.open(lake)
+            with opened.batch("other"):
+                opened.compact()
+            if meanwhile == "ingest":
+                ingest([other], lake=lake, now=NOW)
+        unite(search)
+
+    with monkeypatch.context() as patched:
+        patched.setattr(_Search, "unite", disturbed)
+        ingest([second], lake=lake, now=NOW)
+    assert done
+    if meanwhile == "ingest":
+        ingest([other], lake=calm, now=NOW)
+    ingest([second], lake=calm, now=NOW)
+    assert told(lake) == told(calm)
+    assert Lake.open(lake).verify() == []
