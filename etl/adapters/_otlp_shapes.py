@@ -21,6 +21,7 @@ from typing import Any, NamedTuple
 from etl.adapters import _otlp_agents_sdk as agents_sdk
 from etl.adapters._mlflow_values import is_mlflow
 from etl.adapters._mlflow_values import values as mlflow_values
+from etl.adapters._otlp_tables import row_span, tagged_status, with_end, zipkin_times
 from etl.adapters._otlp_values import as_list, dotted, first, identifier, kind_of, plain_attributes, put, time, value_of
 
 BATCHES = {
@@ -37,6 +38,8 @@ MAX_NESTING = 5
 """How deep in lists and objects spans are looked for."""
 
 _FLAT = "attributes."
+_STORED = "span.attributes."
+"""How OpenSearch names them, with `@` for the dots."""
 _NESTED = (
     "llm",
     "openinference",
@@ -138,6 +141,8 @@ def _units(value: Any, around: dict[str, Any], depth: int) -> Iterator[Unit]:
             yield Unit(agents_sdk.span_form(value, around.get("traceId")), value)
         elif is_span(value):
             yield Unit(_span(value, around), value)
+        elif (told := row_span(value)) is not None:
+            yield Unit(_span(told, around), value)
         elif depth > 0:
             if agents_sdk.is_trace(value):
                 yield Unit(agents_sdk.trace_form(value), value)
@@ -187,6 +192,8 @@ def _span(item: dict[str, Any], around: Mapping[str, Any]) -> dict[str, Any]:
     """The normal form of one span, whatever its shape; `around` is what its holder says."""
     if item.keys() <= _PLAIN and "spanId" in item:
         return _plain_span(item)
+    if "durationInNanos" in item:
+        item = with_end(item)
     taken: set[str] = {"attributes", "status", "events", "resource", "scope", "links", "kind"}
     take = _Taker(item, taken)
     context = take.object("context", "spanContext")
@@ -203,8 +210,12 @@ def _span(item: dict[str, Any], around: Mapping[str, Any]) -> dict[str, Any]:
     duration = take.first(("duration",)) if end is None else None
     if isinstance(duration, int) and isinstance(start, int) and "operationName" in item:
         end = start + duration
-    put(form, start=start, end=end)
-    put(form, status=_status(item.get("status"), take), attributes=_attributes(item, take))
+    if start is None:
+        start, end = zipkin_times(item)
+        taken |= {"timestamp"} if start is not None else set()
+    attributes = _attributes(item, take)
+    put(form, start=start, end=end, status=_status(item.get("status"), take) or tagged_status(attributes))
+    put(form, attributes=attributes)
     events = [_event(event) for event in as_list(item.get("events")) + as_list(take.first(("logs",)))]
     put(form, events=[event for event in events if event])
     put(form, links=[_plain_object(link) for link in as_list(item.get("links"))])
@@ -315,10 +326,10 @@ def _attributes(item: dict[str, Any], take: _Taker) -> dict[str, Any]:
     """The attributes: an OTLP list, an object, Jaeger's tags, or keys that begin with `attributes.`."""
     made = plain_attributes(item.get("attributes"))
     made.update(plain_attributes(take.first(("tags",))))
-    for key in [key for key in item if key.startswith(_FLAT)]:
+    for key in [key for key in item if key.startswith((_FLAT, _STORED))]:
         value = take.first((key,))
         if value is not None:
-            made[key[len(_FLAT) :]] = value
+            made[key.removeprefix("span.").removeprefix(_FLAT).replace("@", ".")] = value
     kind = take.first(("span_kind",))
     if isinstance(kind, str):
         made.setdefault("openinference.span.kind", kind)

@@ -221,6 +221,8 @@ def answer(tool: ToolSpan, draft: Draft, piece: Piece, call: ToolCall) -> None:
     if told is None:
         while place < len(draft.pieces) and draft.pieces[place].message.role == "tool":
             place += 1
+        if sum(made.id is None for made in piece.message.calls or ()) > 1:
+            call.id = call.id or tool.call_id or tool.span.id  # results come in the order of their ends
         message = result_message(tool, call.id, draft.provenance)
         draft.pieces.insert(place, Piece(message, piece.call, piece.end, piece.end))
         return

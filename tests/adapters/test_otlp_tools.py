@@ -173,3 +173,17 @@ def test_results_come_under_the_ids_that_the_history_gives_to_calls(given: str |
     made = normalise(row, Stream("s", "otlp", 1, "/a"), FileMemory())
     assert [(step.call_id, step.status, step.result_index) for step in made.steps] == [(given or "renamed", "ok", 2)]
     assert not {"orphan_result", "missing_result"} & set(made.flags)
+
+
+def test_results_of_calls_without_ids_stay_with_the_call_whose_arguments_they_had() -> None:
+    answer = [{"role": "assistant", "parts": [*asks(None, "look", x=1)["parts"], *asks(None, "look", x=2)["parts"]]}]
+    spans = [
+        chat(2, 1, 2, [HI], answer),
+        tool(3, 2, 3, "look", arguments={"x": 2}, result="two"),
+        tool(4, 2.5, 3, "look", arguments={"x": 1}, result="one"),
+    ]
+    (row,) = rows_of(batch(spans))
+    made = normalise(row, Stream("s", "otlp", 1, "/a"), FileMemory())
+    results = [row.messages[step.result_index].content for step in made.steps if step.result_index is not None]
+    assert [step.arguments for step in made.steps] == ['{"x":1}', '{"x":2}']
+    assert results == ["one", "two"]
