@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Sequence
 from typing import Any
 
@@ -13,6 +14,8 @@ from etl.conversation import Conversation, Identity, Message, Record, StoredEven
 HARNESS = "copilot-cli"
 _ENVELOPE = ("type", "data", "id", "timestamp", "parentId")
 _PARENT_CALL = "parentToolCallId"
+_EXIT = re.compile(r"<(?:exited|command with shellId: \S{1,80} (?:completed|exited)) with exit code (-?\d{1,10})>\s*\Z")
+"""How the text of a shell command ends, which is a success for the program whatever the command said."""
 
 
 def conversations(key: str, events: Sequence[StoredEvent]) -> Iterator[Conversation]:
@@ -67,6 +70,7 @@ class _Reading:
         self._early: list[Any] = []
         self._end: tuple[str, str | None] | None = None
         self._reasoning: list[str] = []
+        self._started_at: Any = None
         announced = {
             name
             for event in events
@@ -86,14 +90,18 @@ class _Reading:
         made = Conversation(self.messages, self._records, native_id=key, branch=thread, conversation_id=key)
         made.agent, made.flags, made.extra = HARNESS, self._flags, self._extra or None
         made.model = next((m.model for m in reversed(self.messages) if m.role == "assistant" and m.model), self.model)
-        made.usage = self.used()
+        made.usage, made.started_at = self.used(), self._started_at
         if self._end is not None:
             made.status, made.error = self._end
         return made
 
     def used(self) -> Tokens | None:
-        """What the requests of this thread used."""
-        return self._total or summed(self._tokens)
+        """What the requests of this thread used: the totals of its runs, and what came after the last of them."""
+        if self._total is None:
+            return summed(self._tokens)
+        if any(tokens.input_tokens is None for tokens in self._tokens):
+            self._flags.add("usage_partial")
+        return summed([self._total, *self._tokens])
 
     def _take(self, value: dict[str, Any], kind: str, data: dict[str, Any]) -> None:
         if kind == "user.message":
@@ -103,6 +111,8 @@ class _Reading:
             self._say(value, said, without(data, "content", *(("role",) if data.get("role") == "system" else ())))
         elif kind in ("assistant.message", "assistant.reasoning"):
             self._answered(value, kind, data)
+        elif kind == "tool.user_requested" and text_of(data, "toolName") is not None:
+            self._typed(value, data)
         elif kind == "tool.execution_start":
             self._started(value, data)
         elif kind == "tool.execution_complete":
@@ -208,6 +218,18 @@ class _Reading:
         if rest:
             self._note(value, "tool.execution_start", {"toolCallId": name, **rest})
 
+    def _typed(self, value: dict[str, Any], data: dict[str, Any]) -> None:
+        """A command that the person ran themselves."""
+        call = ToolCall(text_of(data, "toolName") or "", data.get("arguments"), identifier(data.get("toolCallId")))
+        call.actor, call.at = "user", value.get("timestamp")
+        self._say(
+            value,
+            Message("user", "", calls=[call], synthetic=True),
+            without(data, "toolCallId", "toolName", "arguments"),
+        )
+        if call.id is not None:
+            self._calls[call.id] = call
+
     def _completed(self, value: dict[str, Any], data: dict[str, Any]) -> None:
         name = identifier(data.get("toolCallId"))
         call = self._calls.get(name or "")
@@ -217,6 +239,9 @@ class _Reading:
         said = Message("tool", text, call_id=name, parts=found.parts)
         success = data.get("success")
         said.failed = not success if isinstance(success, bool) else None
+        ended = _EXIT.search(text)
+        if ended is not None and ended[1] != "0":
+            said.failed, said.error = True, f"exit {ended[1]}"
         code = text_of(error, "code")
         if code in ("rejected", "denied"):
             said.condition = "permission_denied"
@@ -247,6 +272,7 @@ class _Reading:
     def _session(self, value: dict[str, Any], kind: str, data: dict[str, Any]) -> None:
         if kind == "session.start" and not self._extra:
             self.model = text_of(data, "selectedModel") or self.model
+            self._started_at = value.get("timestamp") or data.get("startTime")
             self._extra = without(data, "sessionId", "startTime")
         elif kind == "session.model_change":
             self.model = text_of(data, "newModel") or self.model
@@ -292,4 +318,5 @@ class _Reading:
         total = summed(counts)
         if total is not None:
             self._total = summed([*([self._total] if self._total else []), total])
+            self._tokens = []
         self._extra["shutdown"] = without(data)

@@ -34,7 +34,7 @@ class CopilotCli(Adapter):
     """Session files of GitHub Copilot CLI."""
 
     name = "copilot_cli"
-    version = 1
+    version = 2
     about = "GitHub Copilot CLI sessions: JSON Lines of session.*, user.message, assistant.message and tool.* events"
     spans_files = True
     ignores: ClassVar[dict[str, str]] = {**_NOISE, f"{_UNKNOWN}:*": "a type of event not known here"}
@@ -74,6 +74,8 @@ def _looks(value: Any) -> float:
     kind = text_of(value, "type")
     if kind is None or not isinstance(value.get("data"), dict) or "timestamp" not in value:
         return 0.0
+    if kind == "session.start" and text_of(value["data"], "sessionId") is not None:
+        return 0.95
     if kind in ("session.start", "user.message", "assistant.message", "tool.execution_complete"):
         return 0.95 if "parentId" in value or "id" in value else 0.6
     return 0.5 if kind.startswith(_FAMILIES) else 0.1

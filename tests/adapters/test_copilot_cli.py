@@ -92,3 +92,39 @@ def test_how_a_session_ended(event: tuple[str, dict[str, Any]], status: str, giv
     read_in(lake, given(_session(("user.message", {"content": "Look."}), event)))
     (row,) = rows(lake)
     assert row["status"] == status
+
+
+@pytest.mark.parametrize(
+    ("text", "status"),
+    [
+        ("no rule\n<exited with exit code 2>", "error"),
+        ("done\n<exited with exit code 0>", "ok"),
+        ("gone\n<command with shellId: 3 completed with exit code 127>", "error"),
+        ("it says <exited with exit code 2> in the middle", "ok"),
+    ],
+)
+def test_a_command_says_itself_how_it_exited(text: str, status: str, given: Given, lake: Path) -> None:
+    call = {"toolCallId": "c1", "name": "bash", "arguments": {"command": "make"}}
+    result = {"toolCallId": "c1", "success": True, "result": {"content": text}}
+    message = {"messageId": "m1", "content": "", "toolRequests": [call]}
+    read_in(lake, given(_session(("assistant.message", message), ("tool.execution_complete", result))))
+    (row,) = rows(lake)
+    assert [step["status"] for step in row["steps"]] == [status]
+
+
+def test_what_comes_after_a_resume_counts_beside_the_totals(given: Given, lake: Path) -> None:
+    usage = {"inputTokens": 300, "outputTokens": 55, "cacheReadTokens": 150, "cacheWriteTokens": 0}
+    log = _session(
+        ("user.message", {"content": "Prune."}),
+        ("assistant.message", {"messageId": "m1", "content": "Done.", "outputTokens": 55}),
+        ("session.shutdown", {"modelMetrics": {"demo": {"usage": usage}}}),
+        ("session.resume", {"eventCount": 4}),
+        ("tool.user_requested", {"toolCallId": "u1", "toolName": "bash", "arguments": {"command": "ls"}}),
+        ("tool.execution_complete", {"toolCallId": "u1", "success": True, "result": "rows.txt"}),
+        ("assistant.message", {"messageId": "m2", "content": "More.", "outputTokens": 3}),
+    )
+    read_in(lake, given(log))
+    (row,) = rows(lake)
+    assert (row["usage"]["input_tokens"], row["usage"]["output_tokens"]) == (300, 58)
+    assert row["flags"] == ["usage_partial"]
+    assert [(step["tool"], step["actor"], step["status"]) for step in row["steps"]] == [("bash", "user", "ok")]

@@ -68,7 +68,37 @@ def test_logs_appended_in_one_file_are_rows_of_their_own(tmp_path: Path, lake: P
 
 
 def test_what_the_person_rejected_was_denied(samples: Path, lake: Path) -> None:
-    read_in(lake, samples / "kimi_cli")
+    read_in(lake, samples / "kimi_cli" / "bamboo.jsonl")
     (row,) = rows(lake)
     assert [step["condition"] for step in row["steps"]] == [None, "permission_denied", None]
     assert json.loads(row["tools"])[0]["function"]["name"] == "Bash"
+
+
+def test_responses_in_pieces_are_whole_and_counted_once(samples: Path, lake: Path) -> None:
+    read_in(lake, samples / "kimi_cli" / "turns.jsonl")
+    main, agent = sorted(rows(lake), key=lambda row: row["parent_id"] is not None)
+    assert main["prompt"] == "Which bamboo flowers?"
+    assert [(step["tool"], json.loads(step["arguments"]), step["result_index"]) for step in main["steps"]] == [
+        ("Shell", {"command": "grep flower grove.txt"}, 4),
+        ("WriteFile", {"path": "grove.txt", "content": ""}, 2),
+        ("Agent", {"prompt": "Count the canes."}, 3),
+    ]
+    assert main["messages"][1]["reasoning_content"] == "Look twice."
+    assert [step["condition"] for step in main["steps"]] == ["error", "permission_denied", "success"]
+    usage = main["usage"]
+    assert (usage["input_tokens"], usage["cached_tokens"], usage["output_tokens"]) == (10_200, 9900, 55)
+    assert (main["status"], main["n_turns"]) == ("aborted", 3)
+    assert (agent["parent_id"], agent["prompt"], agent["final_text"]) == (
+        main["rollout_id"],
+        "Count the canes.",
+        "12 canes.",
+    )
+    assert (agent["usage"]["input_tokens"], agent["agent"]) == (30, "explore")
+
+
+def test_a_context_file_is_the_transcript_that_was_sent(samples: Path, lake: Path) -> None:
+    read_in(lake, samples / "kimi_cli" / "context.jsonl")
+    (row,) = rows(lake)
+    assert (row["prompt"], row["final_text"], row["n_turns"]) == ("How old is it?", "Nobody knows.", 1)
+    assert [(step["tool"], step["status"]) for step in row["steps"]] == [("Shell", "error")]
+    assert row["messages"][0]["role"] == "system"
