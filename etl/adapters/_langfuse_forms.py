@@ -194,6 +194,7 @@ def _trace(item: dict[str, Any]) -> Iterator[Unit]:
     put(span, name=_text(fields.get("name")), start=fields.get("timestamp"))
     attributes = plain_attributes(opened_all(metadata.pop("attributes", None)))  # those of its first observation
     put(attributes, input=fields.pop("input", None), output=fields.pop("output", None))
+    attributes.update(usage(fields))
     put(span, attributes=attributes, resource=_resource(dict(fields), dict(metadata)))
     info = {"name": span.get("name"), **_rest(fields, metadata, ("id", "name", "timestamp"))}
     form = {"signal": "trace", "trace": name, "info": info, "spans": [span], "start": fields.get("timestamp")}
@@ -201,7 +202,13 @@ def _trace(item: dict[str, Any]) -> Iterator[Unit]:
     for held in (observations, scores, corrections):
         opened = opened_all(held)
         if isinstance(opened, list) and any(isinstance(inner, dict) for inner in opened):
-            yield from units([inner for inner in opened if not isinstance(inner, str)], name)
+            yield from units([_of(inner, name) for inner in opened if not isinstance(inner, str)], name)
+
+
+def _of(inner: Any, trace: str | None) -> Any:
+    """A score inside a trace, which need not name it again."""
+    lacking = isinstance(inner, dict) and what(inner) is None and what({**inner, "traceId": trace}) == "score"
+    return {**inner, "traceId": trace} if lacking else inner
 
 
 def _observation(fields: dict[str, Any], item: Any, trace: str | None) -> Unit:

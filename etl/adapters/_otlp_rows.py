@@ -217,6 +217,9 @@ class _Rows:
             row.finish_reason = last.facts.finish_reasons[-1]
         if last.facts.error is not None:
             row.status, row.error = "error", last.facts.error
+        elif _is_running(last):
+            row.status = "unknown"
+            row.flags.add("incomplete")
         elif row.messages and (row.messages[-1].role == "tool" or row.messages[-1].calls):
             row.flags.add("incomplete")
 
@@ -265,6 +268,11 @@ class _Rows:
             if owner is not None and owner is not draft and _before(owner, draft):
                 return _identity(owner.thread)
         return None
+
+
+def _is_running(call: Call) -> bool:
+    """Whether a call was logged as it began, and its end never."""
+    return call.span.start is not None and call.span.end is None and not call.turn.answers
 
 
 def _is_told(turn: Turn, text: str) -> bool:

@@ -307,3 +307,13 @@ def _apart(record: dict[str, Any]) -> list[Any]:
         trace = dict(record["trace"])
         return [*trace.pop("observations"), *trace.pop("scores"), *record["observations"], trace]
     return [record]
+
+
+def test_a_trace_without_observations_has_its_own_counts_and_scores() -> None:
+    counted = {"inputTokens": "30", "outputTokens": "5", "totalCost": "0.5"}
+    score = {"id": "s1", "name": "helpful", "value": 1, "dataType": "NUMERIC", "source": "ANNOTATION"}
+    trace = {"id": "t1", "timestamp": at(0), "name": "desk", "sessionId": "s", "userId": "u", "scores": [score]}
+    (row,) = read("langfuse", [{**trace, "input": json.dumps([HI]), "output": json.dumps(HELLO), **counted}])
+    usage = row["usage"]
+    assert (usage["input_tokens"], usage["output_tokens"], usage["cost_usd"]) == (30, 5, 0.5)
+    assert [(judged["name"], judged["value"]) for judged in row["judgments"]] == [("helpful", 1.0)]

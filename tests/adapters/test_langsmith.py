@@ -355,3 +355,10 @@ def test_calls_in_chunks_of_langchain_are_calls() -> None:
     (call,) = row["messages"][-1]["tool_calls"]
     assert (call["id"], call["function"]) == ("c1", {"name": "look", "arguments": '{"at": "sky"}'})
     assert row["final_text"] == "I look"
+
+
+def test_a_run_that_is_still_going_has_not_completed() -> None:
+    asked = {"messages": [{"role": "user", "content": "Hi"}]}
+    (row,) = read("langsmith", [run("llm", "t1", 0, 1, inputs=asked, outputs=None, end_time=None, status="pending")])
+    assert row["status"] == "unknown"
+    assert "incomplete" in row["flags"]
