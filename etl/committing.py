@@ -20,14 +20,19 @@ from etl.assembly import Assembled, assemble
 from etl.errors import ConflictError
 from etl.events import Touched
 from etl.lake import KnownFile, Lake, RowCounts, StagedFile, open_parquet, reading
-from etl.lake.errors import LIBRARY_ERRORS, file_is_gone, lake_error, one_line
-from etl.reading import UNDETECTED
+from etl.lake.errors import file_is_gone, lake_error, library_errors, one_line
 from etl.remote import path_of
-from etl.report import FileResult, Report
+from etl.report import UNDETECTED, FileResult, Report
 from etl.staging import Settings, Staging, sources_table
 
-ASSEMBLY_TRIES = 8
-"""How often conversations are put together again because somebody added events to them meanwhile."""
+TRIES = 8
+"""How often conversations are put together again because somebody added events to them meanwhile, and files looked at
+again because somebody added rejects.
+"""
+
+
+Rejected = Mapping[tuple[str, str], int]
+"""(source, uri) → rejects."""
 
 
 class _Alone(NamedTuple):
@@ -67,23 +72,63 @@ def commit(
     rejects = by_table["rejects"] + [file for file in made.staged if file.table == "rejects"]
     if results:
         after = {(result.source, result.uri): result.read_from for result in results if result.read_from}
-        lake.replace_rejects(rejects, {(result.source, result.uri) for result in results}, after)
-        _commit_sources(lake, settings, results, undetected)
+        own = lake.replace_rejects(rejects, {(result.source, result.uri) for result in results}, after)
+        _commit_sources(lake, settings, results, undetected, own)
 
 
 def _commit_sources(
-    lake: Lake, settings: Settings, read: Sequence[FileResult], undetected: Mapping[str, KnownFile]
+    lake: Lake, settings: Settings, read: Sequence[FileResult], undetected: Mapping[str, KnownFile], own: Rejected
 ) -> None:
-    """What was read is done. A file that no adapter read before and one reads now says so in its old row."""
+    """What was read is done. A file that no adapter read before and one reads now says so in its old row.
+
+    `own` are the rejects that this run has committed. A run that reads the same files at once may have put its own in
+    their place since: what it read may be another state of a file, so that file is read again whole by the next run.
+    """
     moved = [
         replace(FileResult(result.uri, UNDETECTED, result.size, result.modified_ns, result.sha256),
                 state="skipped", error=f"{result.uri}: read as {result.adapter} under the source {result.source} now")
         for result in read
         if result.source != UNDETECTED and result.adapter is not None and result.uri in undetected
     ]  # fmt: skip
-    staging = Staging(settings, "sources")
-    staging.write("sources", sources_table([*read, *moved], settings))
-    lake.upsert_sources(staging.close())
+    for _ in range(TRIES):
+        version = lake.version("rejects")
+        with one_line(f"read the rejects of {lake.root}"):
+            mixed = reading(functools.partial(_mixed, lake, settings.batch_id, read, own))
+        told = [_unread(result) if (result.source, result.uri) in mixed else result for result in read]
+        staging = Staging(settings, "sources")
+        staging.write("sources", sources_table([*told, *moved], settings))
+        try:
+            lake.upsert_sources(staging.close(), still_current=functools.partial(_is_at, lake, "rejects", version))
+        except ConflictError:
+            continue
+        return
+    raise ConflictError(f"{settings.lake}: other ingests kept rejecting records; run again when they are done")
+
+
+def _mixed(lake: Lake, batch_id: str, read: Sequence[FileResult], own: Rejected) -> set[tuple[str, str]]:
+    """The files (source, uri) whose rejects are not those that this run left, from where it read them."""
+    starts = {(result.source, result.uri): result.read_from for result in read}
+    found: Counter[tuple[str, str]] = Counter()
+    foreign: set[tuple[str, str]] = set()
+    for file in lake.live("rejects"):
+        source = file.partition["source"]
+        uris = pa.array([uri for of, uri in starts if of == source], pa.string())
+        if not len(uris):
+            continue
+        with open_parquet(file.path) as opened:
+            rows = opened.read(["source_uri", "source_offset", "batch_id"])
+        rows = rows.filter(pc.is_in(rows["source_uri"], value_set=uris))
+        for uri, offset, batch in zip(*(column.to_pylist() for column in rows.columns), strict=True):
+            if batch == batch_id:
+                found[source, uri] += 1
+            elif (offset or 0) >= starts[source, uri]:
+                foreign.add((source, uri))
+    return foreign | {key for key in starts if found[key] != own.get(key, 0)}
+
+
+def _unread(result: FileResult) -> FileResult:
+    """The file as it is known when it has to be read again: of no time and no digest."""
+    return replace(result, sha256=None, modified_ns=0, reached=None)
 
 
 def _commit_rollouts(
@@ -100,7 +145,7 @@ def _commit_rollouts(
     names = {name for what in touched.values() for name in what.ahead.files}
     ahead = [file for file in staged if path_of(file.path).name in names]
     closed = [file for file in staged if path_of(file.path).name not in names]
-    for attempt in range(ASSEMBLY_TRIES):
+    for attempt in range(TRIES):
         version = lake.version("events")
         try:
             made = assemble(lake, settings, touched, results, attempt, ahead, alone.at(version))
@@ -108,11 +153,11 @@ def _commit_rollouts(
             report.rows = lake.commit_rollouts(
                 [*closed, *rows],
                 conversations=made.conversations,
-                still_current=functools.partial(_is_at, lake, version),
+                still_current=functools.partial(_is_at, lake, "events", version),
             )
         except ConflictError:
             pass
-        except LIBRARY_ERRORS as error:
+        except library_errors() as error:
             if not file_is_gone(error):
                 raise lake_error(f"put conversations of {settings.lake} together", error) from error
         else:
@@ -160,6 +205,6 @@ def _rows_of(lake: Lake, results: Sequence[FileResult]) -> Counter[tuple[str, st
     return counted
 
 
-def _is_at(lake: Lake, version: int) -> bool:
-    """Whether nobody added events since."""
-    return lake.version("events") == version
+def _is_at(lake: Lake, table: str, version: int) -> bool:
+    """Whether nobody committed to a table since."""
+    return lake.version(table) == version

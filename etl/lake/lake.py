@@ -217,24 +217,29 @@ class Lake:
     def replace_rejects(
         self, staged: Sequence[StagedFile], files: Set[tuple[str, str]],
         after: Mapping[tuple[str, str], int] | None = None,
-    ) -> None:  # fmt: skip
-        """The rejects of these files (source, uri) are from now on the staged ones; those before byte `after` stay."""
-        if staged or files:
-            self._commit("rejects", staged, lambda lookup: decide_rejects(lookup, files, after or {}))
+    ) -> dict[tuple[str, str], int]:  # fmt: skip
+        """The rejects of these files (source, uri) are from now on the staged ones; those before byte `after` stay.
+        Returns how many of each file are staged, copies aside.
+        """
+        if not staged and not files:
+            return {}
+        return self._commit("rejects", staged, lambda lookup: decide_rejects(lookup, files, after or {}))
 
-    def upsert_sources(self, staged: Sequence[StagedFile]) -> None:
-        """Says of each staged file (source, uri) what is known now."""
+    def upsert_sources(self, staged: Sequence[StagedFile], *, still_current: Callable[[], bool] | None = None) -> None:
+        """Says of each staged file (source, uri) what is known now. `still_current` as in `commit_rollouts`."""
         if staged:
-            self._commit("sources", staged, decide_sources)
+            self._commit("sources", staged, decide_sources, still_current)
 
-    def known_files(self, sources: Iterable[str]) -> dict[str, dict[str, KnownFile]]:
-        """Every file read before under these source names: source → uri → file."""
-        wanted = {check_source(source): dict[str, KnownFile]() for source in sources}
+    def known_files(self, sources: Iterable[str] | None) -> dict[str, dict[str, KnownFile]]:
+        """Every file read before under these source names (None: under any): source → uri → file."""
+        wanted = {check_source(source): dict[str, KnownFile]() for source in sources or ()}
         columns = list(KnownFile._fields)
 
         def read() -> dict[str, dict[str, KnownFile]]:
             found = {source: files.copy() for source, files in wanted.items()}
             for file in self.live("sources"):
+                if sources is None:
+                    found.setdefault(file.partition["source"], {})
                 if (of_source := found.get(file.partition["source"])) is not None:
                     with open_parquet(file.path) as opened:
                         stored = opened.read(columns)

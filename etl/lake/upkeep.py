@@ -37,15 +37,17 @@ def decide_events(lookup: Lookup) -> int:
     return int(kept)
 
 
-def decide_rejects(lookup: Lookup, files: Set[tuple[str, str]], after: Mapping[tuple[str, str], int]) -> None:
+def decide_rejects(
+    lookup: Lookup, files: Set[tuple[str, str]], after: Mapping[tuple[str, str], int]
+) -> dict[tuple[str, str], int]:
     """Drops every live reject of these files (source, uri), if it does not lie before byte `after`, and staged ones
-    that are there twice.
+    that are there twice; returns how many staged ones of each file stay.
     """
     pairs = sorted(files)
     columns = {"source": [source for source, _ in pairs], "uri": [uri for _, uri in pairs]}
     named = {name: pa.array(values, pa.string()) for name, values in columns.items()}
     lookup.table_of("files", pa.table(named | {"after": pa.array([after.get(pair, 0) for pair in pairs], pa.int64())}))
-    lookup.load("staged", "reject_id, source_uri")
+    lookup.load("staged", "reject_id, source::VARCHAR AS source, source_uri")
     sources = {source for source, _ in pairs}
     of_files = "(source::VARCHAR, source_uri) IN (SELECT source, uri FROM files)"
     lookup.load(
@@ -68,6 +70,8 @@ def decide_rejects(lookup: Lookup, files: Set[tuple[str, str]], after: Mapping[t
         ) WHERE place > 1
         """
     )
+    kept = lookup.run("SELECT source, source_uri, count(DISTINCT reject_id) FROM staged GROUP BY ALL")
+    return {(source, uri): count for source, uri, count in kept}
 
 
 def decide_sources(lookup: Lookup) -> None:

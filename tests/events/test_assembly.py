@@ -33,7 +33,8 @@ def test_what_others_write_meanwhile_costs_a_second_pass_and_no_count(
     lake, calm = tmp_path / "lake", tmp_path / "calm"
     for each in (lake, calm):
         ingest([first], lake=each, now=NOW)
-    unite, done = _Search.unite, []
+    unite = _Search.unite
+    done: list[str] = []
 
     def disturbed(search: _Search) -> None:
         if not done:
