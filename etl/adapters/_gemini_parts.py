@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import Any
 
 import msgspec
@@ -9,6 +10,8 @@ import msgspec
 from etl.adapters._blocks import identifier, plain
 from etl.adapters._session import dict_of, text_of, whole, without
 from etl.conversation import Message, Tokens, ToolCall
+
+_CODE = re.compile(r"^Exit Code: (-?\d{1,9})$", re.MULTILINE)
 
 
 class Parts(msgspec.Struct, gc=False):
@@ -83,15 +86,32 @@ def answer_of(response: dict[str, Any]) -> Message:
     return message
 
 
+def exit_of(text: str) -> int:
+    """How a shell command exited, which its output says: the program counts it as a success whatever that was.
+
+    >>> exit_of("Stdout: (empty)\\nExit Code: 2\\nSignal: (none)"), exit_of("no such line")
+    (2, 0)
+    """
+    code = _CODE.search(text)
+    return int(code[1]) if code is not None else 0
+
+
 def usage_of(metadata: Any) -> Tokens | None:
-    """`usageMetadata`: prompts include what was cached, candidates do not include thoughts.
+    """`usageMetadata`: prompts include what was cached; candidates do not include thoughts, unless the total says so
+    (where the counts are those of an API that has them inside).
 
     >>> usage_of({"promptTokenCount": 9, "candidatesTokenCount": 4, "thoughtsTokenCount": 2}).output_tokens
     6
+    >>> usage_of({"promptTokenCount": 9, "candidatesTokenCount": 4, "thoughtsTokenCount": 2, "totalTokenCount": 13})
+    ... # doctest: +ELLIPSIS
+    Tokens(input_tokens=9, output_tokens=4, ..., reasoning_tokens=2, cost_usd=None)
     """
     read, used = _count(metadata, "promptTokenCount"), _count(metadata, "toolUsePromptTokenCount")
     written, thought = _count(metadata, "candidatesTokenCount"), _count(metadata, "thoughtsTokenCount")
-    found = Tokens(added(read, used), added(written, thought), _count(metadata, "cachedContentTokenCount"))
+    within = bool(thought) and _count(metadata, "totalTokenCount") == added(added(read, used), written)
+    found = Tokens(
+        added(read, used), written if within else added(written, thought), _count(metadata, "cachedContentTokenCount")
+    )
     found.reasoning_tokens = thought
     return found if found != Tokens() else None
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Sequence
 from typing import Any
 
@@ -203,6 +204,12 @@ def _has_call(parts: list[dict[str, Any]]) -> bool:
     return any(part.get("type") == "tool" for part in parts)
 
 
+_INVALID = "invalid"
+"""The tool that stands where the model called one that there is not, or one with wrong arguments; it succeeds."""
+_STOPPED = ("Tool execution aborted", "The operation was aborted")
+_TIMEOUT = re.compile(r"<bash_metadata>\s[^<]{0,200}(?:exceeding|exceeded) timeout")
+
+
 def _called(part: dict[str, Any]) -> tuple[ToolCall, Message | None]:
     """The call of a part, and its result where it has come."""
     state = dict_of(part, "state")
@@ -221,11 +228,16 @@ def _called(part: dict[str, Any]) -> tuple[ToolCall, Message | None]:
         answer.duration_ms = real(ended - started)
     code = dict_of(state, "metadata").get("exit")
     if status == "error":
+        answer.cancelled = answer.content.startswith(_STOPPED)
         answer.failed = True
         answer.condition = "permission_denied" if "rejected permission" in answer.content[:200] else None
     elif type(code) is int:
         answer.failed = code != 0
         answer.error = f"exit {code}" if code else None
+    elif call.name == _INVALID:
+        answer.failed, answer.condition = True, "invalid_arguments"
+    elif _TIMEOUT.search(answer.content):
+        answer.failed, answer.condition = True, "timeout"
     answer.parts = list_of(state, "attachments") or None
     told = without(state, "status", "input", "raw", "output", "error", "time", "attachments")
     more = echoes(told, answer.content, texts_in(call.arguments)) or {}

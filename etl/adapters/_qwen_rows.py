@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 from typing import Any
 
 from etl.adapters._claude_text import echoes, texts_in
-from etl.adapters._gemini_parts import read_parts, usage_of
+from etl.adapters._gemini_parts import exit_of, read_parts, usage_of
 from etl.adapters._qwen_tree import nodes_of
 from etl.adapters._session import dict_of, inherited, list_of, noted, real, summed, text_of, without
 from etl.adapters._tree import Chain, Node, chains
@@ -195,6 +195,8 @@ class _Reading:
             if text_of(told, "errorType") == "execution_denied":
                 answer.condition = "permission_denied"
         call = self._calls.get(first.call_id or "")
+        if call is not None and call.name == "run_shell_command" and exit_of(first.content):
+            first.failed = True
         first.duration_ms = real(told.get("durationMs"))
         said = without(told, "callId", "status", "durationMs")
         if said.get("responseParts") == list_of(dict_of(value, "message"), "parts"):

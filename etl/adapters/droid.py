@@ -6,6 +6,7 @@ A session file has messages with Anthropic blocks; a stream has flat `message`, 
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Any, ClassVar
 
@@ -26,12 +27,16 @@ _UNKNOWN = "unknown_type"
 _ENVELOPE = ("type", "id", "timestamp", "message", "session_id", "sessionId", "role", "text", "parentId")
 _CALL_IDS = ("toolCallId", "tool_call_id", "id")
 
+_EXIT = re.compile(r"\[Process exited with code (-?\d{1,10})\]\s*\Z")
+"""How the output of a command ends."""
+_CANCELLED = "cancelled by user"
+
 
 class Droid(Adapter):
     """Sessions and streams of Factory Droid."""
 
     name = "droid"
-    version = 1
+    version = 2
     about = "Factory Droid: session files of session_start and message lines, and droid exec's stream-json events"
     spans_files = True
     ignores: ClassVar[dict[str, str]] = {f"{_UNKNOWN}:*": "a type of line not known here"}
@@ -141,6 +146,10 @@ class _Reading:
         for found in said.results or ():
             answer = Message("tool", found.text, call_id=found.call_id, parts=found.parts, failed=found.failed, at=at)
             answer.extra = {"content": found.rest} if found.rest else None
+            ended = _EXIT.search(found.text)
+            if ended is not None and ended[1] != "0":
+                answer.failed, answer.error = True, f"exit {ended[1]}"
+            answer.cancelled = answer.failed is True and _CANCELLED in found.text[:200]
             self.talk.say(answer)
         if role == "system":
             self.talk.say(Message("system", said.text, parts=said.parts, at=at, extra=extra or None))

@@ -16,7 +16,7 @@ from etl.adapter import Adapter, FileContext, Sample
 from etl.adapters._blocks import plain
 from etl.adapters._claude_text import echoes, texts_in
 from etl.adapters._gemini_chat import SUMMARY, Chat, Left, Said, agents_in, is_header
-from etl.adapters._gemini_parts import Parts, added, answer_of, read_parts
+from etl.adapters._gemini_parts import Parts, added, answer_of, exit_of, read_parts
 from etl.adapters._session import (
     Naming,
     dict_of,
@@ -59,8 +59,6 @@ _HARNESS_TEXTS = (
 )
 _COMMAND = re.compile(r"/[a-z][\w:-]{0,40}(?:\s|$)")
 """How a command for the program begins, which is kept as if it were said to the model."""
-_CODE = re.compile(r"^Exit Code: (-?\d{1,9})$", re.MULTILINE)
-"""In the output of a shell command, which is a success for the program whatever the command said."""
 _OPEN = frozenset({"scheduled", "validating", "executing", "awaiting_approval"})
 
 
@@ -354,8 +352,7 @@ def _call(item: Any) -> tuple[ToolCall | None, list[Message]]:
     first.cancelled = status == "cancelled"
     if status in ("error", "success") and first.failed is None:
         first.failed = status == "error"
-    code = _CODE.search(first.content) if tool == "run_shell_command" else None
-    if code is not None and code.group(1) != "0":
+    if tool == "run_shell_command" and exit_of(first.content):
         first.failed = True
     said = without(item, "id", "name", "args", "result", "status", "timestamp")
     more = echoes(said, first.content, texts_in(item.get("args")))

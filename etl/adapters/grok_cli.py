@@ -10,7 +10,8 @@ from collections.abc import Iterable, Iterator
 from typing import Any, ClassVar
 
 from etl.adapter import Adapter, FileContext, Sample
-from etl.adapters._blocks import Blocks, identifier, read
+from etl.adapters._blocks import Blocks, call, identifier, read
+from etl.adapters._cursor_rows import ask
 from etl.adapters._session import canonical, dict_of, list_of, sure_share, text_of, without
 from etl.adapters._talk import Talk
 from etl.conversation import Conversation, Ignored, Message, Outcome, Record, ToolCall, Unusable
@@ -25,7 +26,7 @@ class GrokCli(Adapter):
     """Chat histories of Grok CLI."""
 
     name = "grok_cli"
-    version = 1
+    version = 2
     about = "Grok CLI chat histories: flat system, user, reasoning, assistant, tool_result and backend_tool_call lines"
     ignores: ClassVar[dict[str, str]] = {f"{_UNKNOWN}:*": "a type of line not known here"}
 
@@ -100,11 +101,11 @@ def _answer(talk: Talk, value: dict[str, Any]) -> None:
     message.model = talk.model
     message.parts = [*(message.parts or []), *(said.parts or [])] or None
     for item in list_of(value, "tool_calls"):
-        tool = text_of(item, "name")
-        if tool is None:
+        made = call(item) if isinstance(item, dict) else None
+        if made is None:
             message.parts = [*(message.parts or []), item]
         else:
-            talk.call(ToolCall(tool, item.get("arguments"), identifier(item.get("id"))))
+            talk.call(made)
     rest = without(value, "type", "content", "tool_calls", "model_id")
     if rest:
         message.extra = {**(message.extra or {}), **rest}
@@ -135,4 +136,4 @@ def _asked(talk: Talk, value: dict[str, Any]) -> None:
     if text_of(value, "synthetic_reason") is not None:
         talk.say(Message("user", said.text, parts=said.parts, extra=extra, synthetic=True))
     else:
-        talk.ask(said.text, parts=said.parts, extra=extra)
+        ask(talk, said.text, parts=said.parts, extra=extra)

@@ -34,8 +34,9 @@ class OpenCode(Adapter):
     """Sessions of OpenCode."""
 
     name = "opencode"
-    version = 1
+    version = 2
     about = "OpenCode sessions: storage files (session, message, part), opencode.db, exports {info, messages}, streams"
+    scores_share = True
     spans_files = True
     ignores: ClassVar[dict[str, str]] = {
         _TODO: "the list of tasks of a session; the calls that wrote it are in the session",

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 from typing import Any
 
@@ -48,6 +49,27 @@ def test_a_grok_history_keeps_its_name_as_it_grows(samples: Path, tmp_path: Path
     row = _row(lake)
     assert (row["prompt"], row["n_turns"]) == ("When is high tide?", 2)
     assert [step["actor"] for step in row["steps"]] == ["agent", "agent", "server", "agent"]
+
+
+def test_a_droid_command_says_how_it_exited(tmp_path: Path, lake: Path) -> None:
+    calls = [{"type": "tool_use", "id": f"t{n}", "name": "Execute", "input": {}} for n in range(3)]
+    told_back = [
+        "fine\n\n[Process exited with code 0]",
+        "no\n\n[Process exited with code 3]",
+        "Error: Request cancelled by user",
+    ]
+    results = [
+        {"type": "tool_result", "tool_use_id": f"t{n}", "content": text, **({"is_error": True} if n == 2 else {})}
+        for n, text in enumerate(told_back)
+    ]
+    lines: list[Any] = [{"type": "session_start", "id": "dyke", "title": "", "owner": "", "cwd": "/srv"}]
+    for n, (role, content) in enumerate((("user", "Pump."), ("assistant", calls), ("user", results))):
+        at = f"2026-03-01T10:00:0{n}.000Z"
+        lines.append({"type": "message", "id": f"m{n}", "timestamp": at, "message": {"role": role, "content": content}})
+    path = tmp_path / "s.jsonl"
+    path.write_text("".join(json.dumps(line) + "\n" for line in lines), encoding="utf-8")
+    read_in(lake, path)
+    assert [step["status"] for step in _row(lake)["steps"]] == ["ok", "error", "cancelled"]
 
 
 def test_an_amp_run_says_itself_whether_it_failed(samples: Path, lake: Path) -> None:

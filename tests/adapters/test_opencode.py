@@ -136,3 +136,30 @@ def test_views_and_generated_rows_of_a_hostile_database_are_not_run(tmp_path: Pa
     database.close()
     report = read_in(lake, path)
     assert report["files"]["failed"] <= 1
+
+
+def test_calls_that_failed_though_their_part_is_completed(tmp_path: Path, lake: Path) -> None:
+    time = {"start": 1772400001000, "end": 1772400002000}
+    late = "<bash_metadata>\nbash tool terminated command after exceeding timeout 120000 ms\n</bash_metadata>"
+    states = [
+        ("invalid", {"status": "completed", "input": {"tool": "reed"}, "output": "No such tool.", "metadata": {}}),
+        ("bash", {"status": "completed", "input": {}, "output": late, "metadata": {"exit": None}}),
+        ("bash", {"status": "error", "input": {}, "error": "Tool execution aborted"}),
+        ("read", {"status": "completed", "input": {}, "output": "It says exceeding timeout.", "metadata": {}}),
+    ]
+    parts = [
+        {"id": f"p{n}", "type": "tool", "callID": f"c{n}", "tool": tool, "state": {**state, "time": time}}
+        for n, (tool, state) in enumerate(states)
+    ]
+    info = {"id": "ses_1", "directory": "/srv", "version": "1", "time": {"created": 1772400000000}}
+    said = {"id": "m1", "role": "assistant", "sessionID": "ses_1", "time": {"created": 1772400000000}}
+    path = tmp_path / "export.json"
+    path.write_text(json.dumps({"info": info, "messages": [{"info": said, "parts": parts}]}), encoding="utf-8")
+    read_in(lake, path)
+    (row,) = rows(lake)
+    assert [(step["status"], step["condition"]) for step in row["steps"]] == [
+        ("error", "invalid_arguments"),
+        ("error", "timeout"),
+        ("cancelled", None),
+        ("ok", None),
+    ]

@@ -72,3 +72,25 @@ def test_a_fork_counts_what_it_copied_once(with_parent: bool, samples: Path, lak
     assert [info["inherited"] for info in fork["message_info"]] == [True, True, False, False]
     assert fork["usage"]["output_tokens"] == 7
     assert ("ambiguous_parent" in fork["flags"]) is not with_parent
+
+
+def test_thoughts_that_the_total_has_among_the_candidates_count_once(tmp_path: Path, lake: Path) -> None:
+    counts = {"promptTokenCount": 100, "candidatesTokenCount": 10, "thoughtsTokenCount": 3}
+    inside = _record("r2", "r1", "model", "Too fast.", usageMetadata={**counts, "totalTokenCount": 110})
+    beside = _record("r3", "r2", "model", "Too hot.", usageMetadata={**counts, "totalTokenCount": 113})
+    read_in(lake, _log(tmp_path / "a.jsonl", ASKED[0], inside, beside))
+    (row,) = rows(lake)
+    assert [info["output_tokens"] for info in row["message_info"]] == [None, 10, 13]
+    assert (row["usage"]["output_tokens"], row["usage"]["reasoning_tokens"]) == (23, 6)
+
+
+def test_a_command_that_exited_with_an_error_failed(tmp_path: Path, lake: Path) -> None:
+    call = _record("r2", "r1", "model", "")
+    call["message"]["parts"] = [{"functionCall": {"id": "c1", "name": "run_shell_command", "args": {}}}]
+    output = {"output": "Command: fire\nExit Code: 2\nSignal: (none)"}
+    result = _record("r3", "r2", "user", "", toolCallResult={"callId": "c1", "status": "success"})
+    result["message"]["parts"] = [{"functionResponse": {"id": "c1", "name": "run_shell_command", "response": output}}]
+    result["type"] = "tool_result"
+    read_in(lake, _log(tmp_path / "a.jsonl", ASKED[0], call, result))
+    (row,) = rows(lake)
+    assert [step["status"] for step in row["steps"]] == ["error"]
