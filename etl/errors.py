@@ -45,6 +45,11 @@ class MissingExtraError(EtlError):
     """A package that only an extra installs is needed."""
 
 
+def no_lake(root: object) -> LakeError:
+    """There is no lake in that folder."""
+    return LakeError(f"there is no lake at {root}; make one with: etl ingest PATH --lake {root}")
+
+
 def first_fault(error: ValidationError) -> str:
     """The first thing that is wrong with a settings file, in one line, with its key."""
     faults = error.errors(include_url=False)

@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
 import duckdb
 
 from etl.database import open_database
-from etl.errors import EtlError, LakeError, UsageError
+from etl.errors import EtlError, LakeError, UsageError, no_lake
 from etl.locked import FOLDERS, HINT, is_locked, lock, only_in_memory, refused
 from etl.remote import open_to_duckdb
 from etl.shipped import schema_text
@@ -343,5 +343,5 @@ def _root(lake: LakePath) -> Path:
         with one_line(f"read the lake {root}"):
             is_lake = (root / "rollouts" / "_delta_log").is_dir()
     if not is_lake:
-        raise LakeError(f"there is no lake at {root}; make one with: etl ingest PATH --lake {root}")
+        raise no_lake(root)
     return root

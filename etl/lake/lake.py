@@ -157,6 +157,13 @@ class Lake:
         try:
             yield self._batch.folder
             self._restate_card(self._batch.folder)
+        except LakeError as error:
+            if self._batch.folder.exists():
+                raise
+            raise LakeError(
+                f"{self._place.root} was removed or moved while {batch_id} wrote to it: nothing of this run is in it "
+                "that is not whole; run it again"
+            ) from error
         finally:
             self._batch.close()
             self._batch = None

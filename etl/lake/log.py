@@ -21,12 +21,12 @@ from deltalake import DeltaTable, Schema
 from deltalake.exceptions import DeltaError, TableNotFoundError
 from deltalake.transaction import AddAction, CommitProperties, PostCommitHookProperties, RemoveAction
 
-from etl.errors import ConflictError, LakeError
+from etl.errors import ConflictError, LakeError, no_lake
 from etl.lake.errors import lake_error
 from etl.lake.parquet import check_footer
 from etl.lake.place import Place
 from etl.lake.version import VERSION_KEY, check_present, stamp, stamped
-from etl.schema import PARTITIONS, arrow_schema
+from etl.schema import PARTITIONS, TABLES, arrow_schema
 
 CHECKPOINT_EVERY = 20
 """Versions between two checkpoints: readers of the plain log have at most so many small files to read after one."""
@@ -108,7 +108,9 @@ def snapshot(place: Place, table: str, *, older: bool = False) -> Snapshot:
         # As a stream: `pa.table` would look for pandas, and load it where it is installed.
         actions = pa.RecordBatchReader.from_stream(delta.get_add_actions(flatten=True)).read_all()
     except TableNotFoundError:
-        raise LakeError(f"no lake at {place.root}: it has no table {table}; `etl ingest` makes it") from None
+        if not place.names() & TABLES.keys():
+            raise no_lake(place.root) from None
+        raise LakeError(f"the lake at {place.root} has no table {table}; `etl ingest` makes it") from None
     except (DeltaError, OSError) as error:
         raise lake_error(f"read the table {table} of {place.root}", error) from error
     files: dict[str, LiveFile] = {}

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shutil
 import subprocess
 import sys
 import tempfile
@@ -14,9 +15,12 @@ from deltalake import DeltaTable, Schema
 
 from etl.errors import EtlError, LakeError, UsageError
 from etl.lake import Lake
+from etl.pipeline import ingest
+from etl.query import connect
 from etl.schema import PARTITIONS, arrow_schema
 from tests.lake.rows import put, rollout, rows_of, stage
 from tests.lakes import REPO
+from tests.reading.nights import span
 
 
 @pytest.fixture
@@ -148,3 +152,29 @@ def test_a_file_that_another_program_added(lake: Lake) -> None:
     add = {"path": "source=support/a.parquet", "partitionValues": {"source": "support"}, "size": 1}
     rewrite_log(lake, "sources", add=add | {"modificationTime": 0, "dataChange": True})
     assert "without a row count" in refused(Path(lake.root))
+
+
+@pytest.mark.parametrize("reached", ["commit_events", "replace_rejects", "upsert_sources", "write_report"])
+def test_a_lake_that_goes_in_the_middle_of_a_run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, reached: str) -> None:
+    """It is said to be gone, wherever that is noticed, and no part of it is made anew."""
+    log, lake, real = tmp_path / "spans.jsonl", tmp_path / "lake", getattr(Lake, reached)
+    log.write_bytes(span(1, 0) + b"\n")
+
+    def gone(*given: Any, **more: Any) -> Any:
+        shutil.rmtree(lake)
+        return real(*given, **more)
+
+    monkeypatch.setattr(Lake, reached, gone)
+    with pytest.raises(LakeError, match="was removed or moved while"):
+        ingest([log], lake=lake)
+    assert not lake.exists()
+
+
+def test_a_lake_that_is_not_there_is_worded_one_way(tmp_path: Path) -> None:
+    """Whoever looks for it: what writes, what reads and what only lists."""
+    said = set()
+    for looks in (Lake.open, connect, lambda root: Lake.open(root, older=True)):
+        with pytest.raises(LakeError) as error:
+            looks(tmp_path / "nothing")
+        said.add(str(error.value))
+    assert said == {f"there is no lake at {tmp_path}/nothing; make one with: etl ingest PATH --lake {tmp_path}/nothing"}

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -42,7 +41,7 @@ def test_rejects_are_those_of_the_reading_that_counts(
         assert replaced.wait(60)
         return rejects_of_older if last == "older" else rejects(opened, *given)
 
-    def upsert(opened: Lake, *given: Any, **more: Callable[[], bool]) -> None:
+    def upsert(opened: Lake, *given: Any, **more: Any) -> None:
         if threading.current_thread() is main:
             if last == "older":
                 turn.set()
