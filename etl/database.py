@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from typing import TYPE_CHECKING
 
-import duckdb
+if TYPE_CHECKING:
+    import duckdb
 
 
 def open_database(settings: Mapping[str, str | int | bool] | None = None) -> duckdb.DuckDBPyConnection:
     """A new database with these settings (`memory_limit`, `threads`, `temp_directory`, …). It fetches nothing."""
+    import duckdb  # a run that changes nothing asks it nothing
+
     database = duckdb.connect(config={"autoinstall_known_extensions": False, **(settings or {})})
     database.execute("SET enable_progress_bar = false")
     return database

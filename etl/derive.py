@@ -19,7 +19,7 @@ from pydantic import BaseModel
 from pydantic.json_schema import models_json_schema
 
 from etl.flags import FLAGS
-from etl.schema import PARTITIONS, SCHEMA_VERSION, TABLES, arrow_schema, arrow_type
+from etl.schema import PARTITIONS, SCHEMA_VERSION, TABLES, arrow_schema, arrow_type, describe
 from etl.shipped import schema_text, shipped
 
 _SQL_TYPES: dict[pa.DataType, str] = {
@@ -109,6 +109,7 @@ def sql_type(arrow: pa.DataType) -> str:
 
 def documented(model: type[BaseModel], prefix: str = "") -> Iterator[Documented]:
     """Every column of a model and every field inside it, depth first."""
+    describe(model)
     hints = typing.get_type_hints(model, include_extras=True)
     for name, field in model.model_fields.items():
         annotation = hints[name]

@@ -1,6 +1,7 @@
 """The run, top to bottom: discover → open → detect → parse → normalise → redact → check → write → commit.
 
-The order is a safety rule, and nothing is visible before it is committed (`etl/committing.py`).
+The order is a safety rule, and nothing is visible before it is committed (`etl/committing.py`). What reads and commits
+is loaded where there is something to read: most nights most sources are unchanged.
 """
 
 from __future__ import annotations
@@ -13,24 +14,22 @@ import uuid
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from datetime import datetime
 from pathlib import Path
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 from etl.changes import Change, changes
-from etl.committing import commit
 from etl.discover import discover
 from etl.errors import UsageError
 from etl.footprint import settled
 from etl.framing import LIMITS, Limits
-from etl.lake import KnownFile, Lake
-from etl.parts import Work
-from etl.reading import UNDETECTED, micros_now
-from etl.redact.keys import kept_key
-from etl.replaying import read_rejects
-from etl.report import FileResult, Report
+from etl.lake import KnownFile, Lake, StagedFile
+from etl.report import UNDETECTED, FileResult, Report
 from etl.runs import drift, run_report, source_runs
 from etl.staging import Settings
 from etl.times import instant, to_datetime
-from etl.workers import ReadOut, read_all
+
+if TYPE_CHECKING:
+    from etl.parts import Work
+    from etl.workers import ReadOut
 
 
 class Progress(NamedTuple):
@@ -93,23 +92,37 @@ def ingest(
     settings = run_settings(lake, now, source, format, redact, limits, dry_run, strict)
     settings = settings._replace(mapping=mapping)
     with running(settings) as (opened, report):
-        settings = keyed(opened, settings._replace(key=pseudonym_key))
         known = _known(opened, source)
         found = changes(files, known, source, "mapped" if mapping else format, reparse, mapping)
         kinds = {change.file.uri: change.kind for change in found}
-        to_read = [Work(change.file, _grown(change, reparse)) for change in found if change.kind != "unchanged"]
-        on_file = _counting(progress, [work.file.size for work in to_read])
-        if engine == "ray":
-            from etl.ray_reading import read_on_ray
-
-            read = read_on_ray(to_read, settings, ray_address, on_file)
-        else:
-            read = read_all(to_read, settings, workers, on_file)
-        for result in read.results:
-            result.change = kinds[result.uri]
         unchanged = [change.as_unchanged() for change in found if change.kind == "unchanged"]
-        _finish(opened, settings, report, read, unchanged, known[UNDETECTED])
+        results: list[FileResult] = []
+        staged: list[StagedFile] = []
+        if len(unchanged) < len(found):
+            from etl.parts import Work
+
+            works = [Work(change.file, _grown(change, reparse)) for change in found if change.kind != "unchanged"]
+            settings = keyed(opened, settings._replace(key=pseudonym_key))
+            on_file = _counting(progress, [work.file.size for work in works])
+            results, staged = _read(works, settings, workers, on_file, engine, ray_address)
+        for result in results:
+            result.change = kinds[result.uri]
+        _finish(opened, settings, report, results, staged, unchanged, known[UNDETECTED])
     return report
+
+
+def _read(
+    works: Sequence[Work], settings: Settings, workers: int, on_file: Callable[[FileResult], None], engine: str,
+    ray_address: str | None,
+) -> ReadOut:  # fmt: skip
+    """A result a file, and the staged files of all tables."""
+    if engine == "ray":
+        from etl.ray_reading import read_on_ray
+
+        return read_on_ray(works, settings, ray_address, on_file)
+    from etl.workers import read_all
+
+    return read_all(works, settings, workers, on_file)
 
 
 def replay(
@@ -127,11 +140,13 @@ def replay(
 
     What can be used now becomes rows and leaves `rejects`; the rest stays. `source` and `reason` choose among them.
     """
+    from etl.replaying import read_rejects
+
     settings = run_settings(lake, now, None, None, redact, limits, False, False)
     with running(settings) as (opened, report):
         settings = keyed(opened, settings._replace(key=pseudonym_key))
         read = read_rejects(opened, settings, source, reason, _counting(progress, []))
-        _finish(opened, settings, report, read, [], {})
+        _finish(opened, settings, report, read.results, read.staged, [], {})
     return report
 
 
@@ -140,7 +155,12 @@ def run_settings(
     dry_run: bool, strict: bool,
 ) -> Settings:  # fmt: skip
     """The settings of a run, with a batch id of its own; UsageError where `now` is no time."""
-    at = micros_now() if now is None else instant(now).micros
+    if now is None:
+        from etl.reading import micros_now
+
+        at: int | None = micros_now()
+    else:
+        at = instant(now).micros
     if at is None:
         raise UsageError(f"`now` is no usable time: {now}")
     batch_id = f"b_{time.strftime('%Y%m%dT%H%M%S', time.gmtime(at // 1_000_000))}_{uuid.uuid4().hex[:8]}"
@@ -156,6 +176,8 @@ def keyed(lake: Lake, settings: Settings) -> Settings:
 
 def lake_key(lake: Lake) -> bytes:
     """The key of a lake for which nobody gives one."""
+    from etl.redact.keys import kept_key
+
     return kept_key(lake.id, KEYS.expanduser())
 
 
@@ -193,8 +215,9 @@ def _known(lake: Lake, source: str | None) -> dict[str, dict[str, KnownFile]]:
     """What was read before, by source name: the one given, else every name that a run without one may have used; and
     what no adapter read.
     """
-    read = {file.partition["source"] for file in lake.live("sources")} if source is None else {source}
-    return lake.known_files(sorted(read | {UNDETECTED}))
+    known = lake.known_files(None if source is None else sorted({source, UNDETECTED}))
+    known.setdefault(UNDETECTED, {})
+    return {name: known[name] for name in sorted(known)}
 
 
 def _counting(progress: OnProgress | None, sizes: Sequence[int]) -> Callable[[FileResult], None]:
@@ -214,13 +237,15 @@ def _counting(progress: OnProgress | None, sizes: Sequence[int]) -> Callable[[Fi
 
 
 def _finish(
-    lake: Lake, settings: Settings, report: Report, read: ReadOut, unchanged: Sequence[FileResult],
-    undetected: dict[str, KnownFile],
+    lake: Lake, settings: Settings, report: Report, read: Sequence[FileResult], staged: Sequence[StagedFile],
+    unchanged: Sequence[FileResult], undetected: dict[str, KnownFile],
 ) -> None:  # fmt: skip
-    report.files = sorted([*read.results, *unchanged], key=lambda result: result.uri)
-    report.bytes_read = sum(result.size for result in read.results if result.sha256 is not None)
-    if not settings.dry_run:
-        commit(lake, settings, report, read.results, read.staged, undetected)
+    report.files = sorted([*read, *unchanged], key=lambda result: result.uri)
+    report.bytes_read = sum(result.size for result in read if result.sha256 is not None)
+    if (read or staged) and not settings.dry_run:
+        from etl.committing import commit
+
+        commit(lake, settings, report, read, staged, undetected)
 
 
 def _keep_report(lake: Lake, settings: Settings, report: Report) -> None:

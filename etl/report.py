@@ -14,6 +14,10 @@ if TYPE_CHECKING:
     from etl.runs import Drift
 
 
+UNDETECTED = "unknown"
+"""Source name of files that no adapter reads, where the user named none."""
+
+
 class Place(NamedTuple):
     """Where something is to be found in a source."""
 

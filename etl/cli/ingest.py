@@ -95,7 +95,6 @@ def ingest(
     goes on.
     """
     from etl.cli.progress import shown_progress
-    from etl.cli.summary import print_summary
     from etl.cli.values import print_json
     from etl.framing import Limits
     from etl.pipeline import ingest as run_ingest
@@ -131,6 +130,8 @@ def ingest(
         told = {"agent_homes": [home._asdict() for home in homes]} if agent_homes else {}
         print_json({**told, **report.to_json()})
     else:
+        from etl.cli.summary import print_summary
+
         print_summary(report, lake)
     send_metrics([report])
     return exit_code([report], fail_on_reject=fail_on_reject)

@@ -80,10 +80,9 @@ def exit_code(reports: Sequence[Report], *, fail_on_reject: bool) -> int:
 
 def send_metrics(reports: Sequence[Report]) -> None:
     """To the OpenTelemetry endpoint of the environment; what goes wrong there is a note, since the rows are in."""
-    from etl.cli.tables import note
-
     if not any(os.environ.get(f"OTEL_EXPORTER_OTLP_{kind}ENDPOINT") for kind in ("", "METRICS_")):
         return
+    from etl.cli.tables import note
     from etl.telemetry import send
 
     try:

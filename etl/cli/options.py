@@ -95,12 +95,15 @@ def redact_option(command: Command) -> Command:
 def pseudonym_key() -> bytes | None:
     """The key of the environment (`ETL_PSEUDONYM_KEY`, or the file that `ETL_PSEUDONYM_KEY_FILE` names), if any."""
     from etl.errors import UsageError
+
+    name, text = os.environ.get("ETL_PSEUDONYM_KEY_FILE"), os.environ.get("ETL_PSEUDONYM_KEY")
+    if not name and text is None:
+        return None
     from etl.redact.keys import given_key
 
-    if name := os.environ.get("ETL_PSEUDONYM_KEY_FILE"):
+    if name:
         try:
             return given_key(Path(name).read_text(encoding="utf-8"))
         except (OSError, UnicodeDecodeError) as error:
             raise UsageError(f"{name}: the key for pseudonyms cannot be read ({error})") from None
-    text = os.environ.get("ETL_PSEUDONYM_KEY")
     return None if text is None else given_key(text)

@@ -3,20 +3,14 @@
 from __future__ import annotations
 
 import contextlib
+import sys
 from collections.abc import Callable, Iterator
+from typing import TYPE_CHECKING
 
-from rich.progress import (
-    BarColumn,
-    DownloadColumn,
-    Progress,
-    ProgressColumn,
-    TextColumn,
-    TimeRemainingColumn,
-    TransferSpeedColumn,
-)
+if TYPE_CHECKING:
+    from rich.progress import ProgressColumn
 
-from etl.cli.tables import console
-from etl.pipeline import Progress as Told
+    from etl.pipeline import Progress as Told
 
 WIDE = 80
 """Columns of a window that has room for sizes, speed and the time left."""
@@ -25,10 +19,21 @@ WIDE = 80
 @contextlib.contextmanager
 def shown_progress() -> Iterator[Callable[[Told], None] | None]:
     """What to hand to `ingest` as `progress`; None where nobody watches."""
-    err = console(stderr=True)
-    if not err.is_terminal:
+    if not sys.stderr.isatty():
         yield None
         return
+    from rich.progress import (
+        BarColumn,
+        DownloadColumn,
+        Progress,
+        TextColumn,
+        TimeRemainingColumn,
+        TransferSpeedColumn,
+    )
+
+    from etl.cli.tables import console
+
+    err = console(stderr=True)
     columns: list[ProgressColumn] = [TextColumn("{task.description}"), BarColumn(None if err.width < WIDE else 40)]
     if err.width >= WIDE:
         columns += [DownloadColumn(), TransferSpeedColumn(), TimeRemainingColumn()]

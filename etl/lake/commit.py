@@ -10,7 +10,7 @@ from typing import NamedTuple, TypeVar
 
 from etl.errors import ConflictError, LakeError
 from etl.lake.batch import Batch, Claim
-from etl.lake.errors import LIBRARY_ERRORS, file_is_gone, lake_error
+from etl.lake.errors import file_is_gone, lake_error, library_errors
 from etl.lake.log import NewFile, Snapshot, UncertainError, commit, newest_version, snapshot
 from etl.lake.lookup import Lookup
 from etl.lake.partition import folder_of
@@ -85,7 +85,7 @@ def try_again(to: Committing, table: str, attempt: Callable[[], T]) -> T:
             raise
         except ConflictError:
             pass
-        except LIBRARY_ERRORS as error:
+        except library_errors() as error:
             # A file that is gone was replaced by another writer, unless no other writer was there.
             if not file_is_gone(error) or newest_version(to.place, table) == seen:
                 raise lake_error(f"commit to {table} of {to.place.root}", error) from error
@@ -106,7 +106,7 @@ def commit_plan(to: Committing, base: Snapshot, planned: Plan, *, data_change: b
         for rewrite in planned.rewrites:
             written += write_rewrite(rewrite, base.table, to.batch)
         version = _place_and_commit(to, base, [*planned.taken, *written], planned.removed, data_change, anew)
-    except (*LIBRARY_ERRORS, LakeError):
+    except library_errors(LakeError):
         for file in written:
             Path(file.path).unlink(missing_ok=True)
         raise
@@ -138,7 +138,7 @@ def _place_and_commit(
             to.place.sync_data(base.table, [file.path for file in added])
             info, now_ms = {"batch_id": to.batch.id}, int(to.clock() * 1000)
             return commit(to.place, base, added, removed, info=info, now_ms=now_ms, data_change=data_change, anew=anew)
-        except (*LIBRARY_ERRORS, LakeError) as error:
+        except library_errors(LakeError) as error:
             if not isinstance(error, UncertainError):
                 for old, new in reversed(moved):
                     to.place.take_back(old, new)

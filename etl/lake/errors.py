@@ -5,10 +5,10 @@ from __future__ import annotations
 import contextlib
 import errno
 import re
+import sys
 from collections.abc import Callable, Iterator
 from typing import TypeVar
 
-import duckdb
 import pyarrow as pa
 from deltalake.exceptions import DeltaError
 
@@ -22,9 +22,6 @@ except ImportError:  # the extra that brings object stores is not installed
     _STORE_ERRORS: tuple[type[Exception], ...] = ()
 else:
     _STORE_ERRORS = (_StoreError,)
-
-LIBRARY_ERRORS = (OSError, DeltaError, pa.ArrowException, duckdb.Error, *_STORE_ERRORS)
-"""What Delta, Arrow, DuckDB, the file system and object stores raise when a lake cannot be read or written."""
 
 _ADVICE = {
     errno.ENOSPC: "the disk is full: free some space and run it again",
@@ -58,6 +55,16 @@ _COLOUR = re.compile(r"\x1b\[[0-9;]*m")
 """What the Delta library puts around the words of some errors."""
 
 
+def library_errors(*more: type[Exception]) -> tuple[type[Exception], ...]:
+    """What Delta, Arrow, DuckDB, the file system and object stores raise when a lake cannot be read or written; `more`.
+
+    DuckDB raises nothing where nobody has loaded it, and a run that changes nothing does not.
+    """
+    duckdb = sys.modules.get("duckdb")
+    loaded: tuple[type[Exception], ...] = () if duckdb is None else (duckdb.Error,)
+    return (OSError, DeltaError, pa.ArrowException, *loaded, *_STORE_ERRORS, *more)
+
+
 def error_number(error: BaseException) -> int | None:
     """The operating system's number behind an error, also where a library only kept its words."""
     if isinstance(error, OSError) and error.errno is not None:
@@ -85,7 +92,7 @@ def one_line(doing: str) -> Iterator[None]:
     """Turns what libraries raise inside into one LakeError: `cannot <doing>: <why>: <what to do>`."""
     try:
         yield
-    except LIBRARY_ERRORS as error:
+    except library_errors() as error:
         raise lake_error(doing, error) from error
 
 
@@ -97,7 +104,7 @@ def reading(read: Callable[[], T]) -> T:
     """
     try:
         return read()
-    except LIBRARY_ERRORS as error:
+    except library_errors() as error:
         if not file_is_gone(error):
             raise
     return read()

@@ -8,7 +8,7 @@ from collections.abc import Iterable
 from itertools import groupby
 from pathlib import Path
 from types import TracebackType
-from typing import NamedTuple, Self
+from typing import TYPE_CHECKING, NamedTuple, Self
 from uuid import uuid4
 
 import pyarrow as pa
@@ -31,8 +31,10 @@ from etl.lake.parquet import (
 from etl.lake.partition import check_day, check_source
 from etl.lake.place import Place, new_name
 from etl.lake.spill import Spill
-from etl.redact import Redacted
 from etl.schema import PARTITIONS, TABLES, arrow_schema
+
+if TYPE_CHECKING:
+    from etl.redact import Redacted
 
 MIN_GROUP_BYTES = ROW_GROUP_BYTES // 8
 """A partition with fewer waiting Arrow bytes is parked rather than written as a small row group."""
@@ -191,6 +193,8 @@ class StagingWriter:
 
 def _redacted_rows(given: object, table: str) -> pa.Table:
     """The guard: whatever did not come out of a Redactor, or is of another table, is refused."""
+    from etl.redact import Redacted
+
     if not isinstance(given, Redacted) or given.name != table:
         raise LakeError(f"the writer of {table} takes redacted rows of {table}, nothing else")
     return given.table

@@ -41,7 +41,8 @@ def orphans(place: Place, now_ms: int, tables: Sequence[str] = tuple(TABLES)) ->
     """
     on_disk = [Claim(table, path) for table in tables for path in place.data_files(table)]
     claimed = staging_state(place, remove_dead=False).claims
-    kept = {table: snapshot(place, table).files.keys() | retained(place, table, now_ms) for table in tables}
+    looked_at = sorted({file.table for file in on_disk})  # a table without files has none to lose
+    kept = {table: snapshot(place, table).files.keys() | retained(place, table, now_ms) for table in looked_at}
     found = [file for file in on_disk if file not in claimed and file.path not in kept[file.table]]
     return [file for file in found if not place.may_be_uncommitted(place.data_file(file.table, file.path), now_ms)]
 

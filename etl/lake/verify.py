@@ -8,14 +8,13 @@ import tempfile
 from collections.abc import Iterable, Iterator
 from typing import NamedTuple
 
-import duckdb
 import pyarrow as pa
 import pyarrow.compute as pc
 
 from etl.database import open_database
 from etl.errors import LakeError
 from etl.lake.batch import staging_state
-from etl.lake.errors import LIBRARY_ERRORS, file_is_gone, one_line
+from etl.lake.errors import file_is_gone, library_errors, one_line
 from etl.lake.log import LiveFile, snapshot
 from etl.lake.lookup import MEMORY_LIMIT, THREADS
 from etl.lake.parquet import check_footer, row_groups
@@ -104,7 +103,7 @@ def _verify_file(table: str, path: str, file: LiveFile) -> Iterator[Finding]:
     except LakeError as error:
         yield finding("wrong_schema", f"{error}; {again}")
         return
-    except LIBRARY_ERRORS as error:
+    except library_errors() as error:
         if file_is_gone(error):
             yield finding(
                 "missing_file",
@@ -122,7 +121,7 @@ def _verify_file(table: str, path: str, file: LiveFile) -> Iterator[Finding]:
         yield finding("wrong_partition", f"its folder {folder} is not that of {file.partition} in the log; {again}")
     try:
         yield from _verify_rows(table, file)
-    except LIBRARY_ERRORS as error:
+    except library_errors() as error:
         code = "missing_file" if file_is_gone(error) else "unreadable_file"
         yield finding(code, f"{' '.join(str(error).split())[:200]}; {again}")
 
@@ -182,7 +181,7 @@ def _duplicates(place: Place, table: str, files: list[LiveFile]) -> list[Finding
                 f"GROUP BY ALL HAVING count(*) > 1 ORDER BY ALL LIMIT {SHOWN}",
                 [[glob.escape(file.path) for file in files]],
             ).fetchall()
-        except duckdb.Error as error:
+        except library_errors() as error:
             if not file_is_gone(error):
                 raise
             return _duplicates(place, table, [file for file in files if place.is_there(file.path)])
