@@ -24,6 +24,12 @@ MEMORY_LIMIT = "128MB"
 THREADS = 2
 """Enough to look 10 million staged rows up against 2.5 million live ones; more threads would need more memory each."""
 
+REDACTED = (
+    "coalesce(list_sum(list_transform(regexp_extract_all(redactions, ':\\s*([0-9]+)', 1), lambda n: n::BIGINT)), 0)"
+    "::BIGINT AS redacted"
+)
+"""How much of a row redaction replaced."""
+
 Side = Literal["live", "staged"]
 SIDES: tuple[Side, Side] = ("live", "staged")
 

@@ -1,8 +1,10 @@
 """Which row stays when the same rollout arrives twice, so that the order and grouping of arrivals never matter.
 
 In this order: rows assembled from all of their conversation's events, more source records, later end, newer adapter,
-more non-null leaves, larger hash. Of two rows equal in all of these the live one stays, and nothing is written. Labels
-given in the lake (`etl/lake/labels.py`) have no say in it and pass to the row that stays.
+more non-null leaves, larger hash, more redactions. Of two rows equal in all of these the live one stays, and nothing is
+written. The hash is of what the source says, so a source that is read again under a stricter policy replaces its rows,
+and under a laxer one does not. Labels given in the lake (`etl/lake/labels.py`) have no say in it and pass to the row
+that stays.
 """
 
 from __future__ import annotations
@@ -14,17 +16,17 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from etl.lake.labels import carry_labels, without_labels
-from etl.lake.lookup import Lookup, Side
+from etl.lake.lookup import REDACTED, Lookup, Side
 from etl.lake.parquet import row_groups
 from etl.schema import LINEAGE, PARTITIONS
 
-_KEYS = "rollout_id, n_records, ended_at, adapter_version, row_hash"
+_KEYS = f"rollout_id, n_records, ended_at, adapter_version, row_hash, {REDACTED}"
 
 _WHOLE = "coalesce((source::VARCHAR, conversation_id) IN (SELECT source, conversation_id FROM whole), false)"
 
 _SAID_BY_LIVE = (
     "live ON staged.rollout_id = live.rollout_id AND staged.row_hash = live.row_hash "
-    "AND staged.adapter_version <= live.adapter_version"
+    "AND staged.adapter_version <= live.adapter_version AND staged.redacted <= live.redacted"
 )
 
 
@@ -86,7 +88,7 @@ def _contest(lookup: Lookup) -> None:
         ), several AS (
             SELECT rollout_id FROM candidates GROUP BY rollout_id HAVING count(*) > 1
         )
-        SELECT rollout_id, side, file, position, row_hash, rank() OVER (PARTITION BY rollout_id
+        SELECT rollout_id, side, file, position, row_hash, redacted, rank() OVER (PARTITION BY rollout_id
             ORDER BY whole DESC, n_records DESC, ended_at DESC NULLS LAST, adapter_version DESC) AS place
         FROM candidates SEMI JOIN several USING (rollout_id)
         """
@@ -115,7 +117,7 @@ def _drop_losers(lookup: Lookup) -> None:
         """
         CREATE TABLE ranked AS SELECT rollout_id, side, file, position,
             row_number() OVER (PARTITION BY rollout_id
-                ORDER BY place, coalesce(leaves, 0) DESC, row_hash DESC, side, file, position) AS place
+                ORDER BY place, coalesce(leaves, 0) DESC, row_hash DESC, redacted DESC, side, file, position) AS place
         FROM contest LEFT JOIN counts USING (side, file, position)
         """
     )

@@ -6,15 +6,16 @@ from collections.abc import Mapping, Set
 
 import pyarrow as pa
 
-from etl.lake.lookup import Lookup
+from etl.lake.lookup import REDACTED, Lookup
 
 
 def decide_events(lookup: Lookup) -> int:
     """Drops the staged events that are live already or staged twice; returns how many stay.
 
-    An event is looked up in its own partition only: its day is part of the record.
+    An event is looked up in its own partition only: its day is part of the record. A live one goes where redaction
+    replaced more in the staged one: its source was read again under a stricter policy.
     """
-    keys = "source::VARCHAR AS source, conversation_key, record_key"
+    keys = f"source::VARCHAR AS source, conversation_key, record_key, {REDACTED}"
     lookup.load("staged", f"{keys}, source_uri, source_offset")
     staged = {tuple(sorted(file.partition.items())) for file in lookup.files["staged"]}
     same = "record_key IN (SELECT record_key FROM staged)"
@@ -29,11 +30,17 @@ def decide_events(lookup: Lookup) -> int:
         INSERT INTO dropped SELECT 'staged', file, position FROM (
             SELECT *, row_number() OVER (PARTITION BY source, conversation_key, record_key
                 ORDER BY source_uri, source_offset, file, position) AS place FROM staged
-        ) WHERE place > 1
-            OR (source, conversation_key, record_key) IN (SELECT source, conversation_key, record_key FROM live)
+        ) new WHERE place > 1 OR EXISTS (FROM live WHERE live.redacted >= new.redacted AND live.source = new.source
+            AND live.conversation_key = new.conversation_key AND live.record_key = new.record_key)
         """
     )
     [(kept,)] = lookup.run("SELECT (SELECT count(*) FROM staged) - (SELECT count(*) FROM dropped)")
+    lookup.run(
+        """
+        INSERT INTO dropped SELECT DISTINCT 'live', live.file, live.position FROM live
+        JOIN staged USING (source, conversation_key, record_key) WHERE staged.redacted > live.redacted
+        """
+    )
     return int(kept)
 
 
