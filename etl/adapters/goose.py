@@ -1,4 +1,4 @@
-"""Sessions of goose: its session files (metadata, then a message a line), exports, and rows of its database.
+"""Sessions of goose: its session files (metadata, then a message a line), exports, its database and rows of it.
 
 A call (`toolRequest`) and what came back (`toolResponse`, in the user's place) are parts of messages. A session of
 before 2025 (`tool_name` without an id) is read by order. The tokens are those of the session: accumulated ones where
@@ -7,6 +7,7 @@ it has them, since the others are of its last request alone.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Iterator
 from typing import Any, ClassVar
 
@@ -16,14 +17,18 @@ from etl.adapters._blocks import read as read_blocks
 from etl.adapters._chat import parsed
 from etl.adapters._records import left
 from etl.adapters._rollouts import count, items, obj, text
+from etl.adapters._sqlite import names_tables, records
 from etl.conversation import Conversation, Ignored, Message, Outcome, Record, Tokens, ToolCall, Unusable
-from etl.decode import encode
+from etl.decode import Decoded, encode
+from etl.framing import Framed, Limits
 from etl.identity import digest
 
 _CALLS = ("toolRequest", "frontendToolRequest")
 _KINDS = frozenset({*_CALLS, "toolResponse", "toolConfirmationRequest", "actionRequired", "systemNotification"})
 _META = frozenset({"working_dir", "message_count"})
 _COUNTS = ("total_tokens", "input_tokens", "output_tokens")
+_CLOCK = re.compile(r"\d{4}-\d\d-\d\d \d\d:\d\d:\d\d")
+"""A time of SQLite's own clock, which is UTC."""
 _SUMS = tuple(f"accumulated_{name}" for name in _COUNTS)
 _HELD = frozenset({"role", "created", "content", "id", "content_json", "created_timestamp", "session_id"})
 
@@ -32,14 +37,20 @@ class Goose(Adapter):
     """Sessions of the goose agent."""
 
     name = "goose"
-    version = 1
-    about = "goose sessions: a metadata line and a message a line, `goose session export` JSON, rows of `messages`"
+    version = 2
+    about = "goose sessions: a metadata line and a message a line, exports, sessions.db and rows of `messages`"
     ignores: ClassVar[dict[str, str]] = {
         "metadata": "the session of a file that holds no message yet: nothing was said"
     }
 
+    def records(self, blocks: Iterator[bytes], limits: Limits) -> Iterator[Framed]:
+        """Rows of the database, or JSON."""
+        return records(blocks, limits, {"sessions": _row, "messages": _row})
+
     def score(self, sample: Sample) -> float:
-        """Sure of its tool parts, and of its metadata before messages."""
+        """Sure of its tables, of its tool parts, and of its metadata before messages."""
+        if names_tables(sample.head, "sessions", "messages") and b"content_json" in sample.head:
+            return 0.95
         objects = sample.objects()
         if not objects:
             return 0.0
@@ -55,6 +66,7 @@ class Goose(Adapter):
     def parse(self, records: Iterable[Record], file: FileContext) -> Iterator[Outcome]:
         """One conversation of a session file; one for each export and for each session of a table."""
         session: Record | None = None
+        held: dict[str, Record] = {}
         alone: dict[str, list[Record]] = {}
         for record in records:
             value = record.value
@@ -63,18 +75,42 @@ class Goose(Adapter):
                 yield _session(value, listed, [record])
             elif _is_message(value):
                 alone.setdefault(identifier(value.get("session_id")) or "", []).append(record)
+            elif isinstance(value, dict) and _is_metadata(value) and text(value.get("id")):
+                held[value["id"]] = record
             elif session is None and not alone and isinstance(value, dict) and _is_metadata(value):
                 session = record
             else:
                 yield Unusable(
                     record, "unknown_role", "a line is the session's metadata or a message of it; see what wrote it"
                 )
+        if session is None and len(held) == 1 and "" in alone:
+            session = held.pop(next(iter(held)))
         for key, found in alone.items():
-            first = [] if session is None or key else [session]
-            holder = {**(session.value if first and session else {}), **({"id": key} if key else {})}
+            named = held.pop(key, None) if key else session
+            first = [] if named is None else [named]
+            holder = {**(named.value if named else {}), **({"id": key} if key else {})}
             yield _session(holder, [record.value for record in found], [*first, *found])
+        if held:
+            yield Ignored("metadata", len(held))
         if session is not None and "" not in alone:
             yield Ignored("metadata")
+
+
+def _row(row: dict[str, Any], limits: Limits) -> Decoded | None:
+    """A row of `sessions` or `messages` by the names that files have; JSON columns opened."""
+    value = {key: item for key, item in row.items() if item is not None and not isinstance(item, bytes)}
+    for key in [key for key in value if key.endswith("_json") and key != "content_json"]:
+        found = parsed(value[key]) if isinstance(value[key], str) else None
+        value[key if found is None else key.removesuffix("_json")] = found if found is not None else value[key]
+        if found is not None:
+            del value[key]
+    for key in ("created_at", "updated_at"):
+        if isinstance(value.get(key), str) and _CLOCK.fullmatch(value[key]):
+            value[key] += "Z"
+    if "content_json" in value:
+        value["id"] = value.pop("message_id", value.get("id"))
+        value.pop("timestamp", None)
+    return Decoded(value)
 
 
 def _is_metadata(value: dict[str, Any]) -> bool:

@@ -93,3 +93,16 @@ def test_results_of_goose_are_those_of_its_calls(samples: Path, lake: Path) -> N
     ]
     assert row["n_turns"] == 2
     assert (row["usage"]["input_tokens"], row["usage"]["output_tokens"]) == (250, 50)
+
+
+def test_the_database_of_goose_is_its_sessions(samples: Path, lake: Path) -> None:
+    report = read_in(lake, samples / "goose" / "sessions.db")
+    (row,) = rows(lake)
+    assert (row["conversation_id"], row["prompt"], row["final_text"]) == (
+        "20260301_1",
+        "How deep is the pond?",
+        "Two metres.",
+    )
+    assert [(step["call_id"], step["status"]) for step in row["steps"]] == [("t1", "ok"), ("t2", "error")]
+    assert (row["usage"]["input_tokens"], row["model"], row["flags"]) == (300, "goose-demo", [])
+    assert report["ignored"] == {"metadata": 1}
