@@ -58,6 +58,10 @@ class Adapter(abc.ABC):
     """True where a conversation can lie in several files: `parse` yields fragments, `assemble` makes rows of them."""
     splits: ClassVar[bool] = False
     """True where one framed record holds many units (spans of a batch): the outcomes then count the units."""
+    scores_share: ClassVar[bool] = False
+    """True where `score` is a mean over all values of the sample, to which each adds 0 to 1 (so that the first few of
+    many values tell how high it can be at most). False to be safe.
+    """
     ignores: ClassVar[dict[str, str]] = {}
     """Every rule that `Ignored` may name, with what it leaves out and why."""
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import re
 import stat
-from collections.abc import Iterator
-from itertools import islice
+from collections.abc import Iterator, Sequence
+from itertools import chain, islice
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -13,7 +13,7 @@ from etl.adapter import Adapter, Sample, adapter_named, adapters
 from etl.beside import lies_beside
 from etl.conversation import Record
 from etl.errors import DetectionError, SourceError
-from etl.framing import LIMITS, Limits, frame
+from etl.framing import LIMITS, Framed, Limits, frame
 from etl.mapped import Mapped
 from etl.opening import blocks
 from etl.remote import path_of
@@ -28,6 +28,7 @@ LEAST_SCORE = 0.3
 """Below it, no claim counts."""
 LEAST_LEAD = 0.05
 """Two claims closer than this are a tie."""
+_ROUNDING = 0.001
 
 _MAGIC = (
     (b"\x89PNG", "a PNG image"),
@@ -109,12 +110,18 @@ class Detection(NamedTuple):
     why: str
     sample: Sample | None = None
     """What it was told from; None where the format was given."""
+    framed: Iterator[Framed] | None = None
+    """All that `frame` finds in the file, where its text was given."""
 
 
 def detect(
-    path: Path | str, format: str | None = None, member: str | None = None, mapping: Mapping | None = None
-) -> Detection:
+    path: Path | str, format: str | None = None, member: str | None = None, mapping: Mapping | None = None, *,
+    text: bytes | None = None, likely: str | None = None,
+) -> Detection:  # fmt: skip
     """Which adapter reads the file; with a map, the one that reads by it, where the file holds records.
+
+    `text` is all of a small file, by `small_text`. `likely` names an adapter that may well be the one: scores that do
+    not matter if it is are then not told.
 
     Raises Skipped where the file is no conversation log, DetectionError where no adapter or more than one claims it,
     SourceError where it cannot be read.
@@ -124,8 +131,16 @@ def detect(
         raise Skipped(f"{uri}: not a regular file")
     if format is not None:
         return Detection(adapter_named(format), {}, "given with --format")
-    found = sample(path_of(path), member, uri)
-    return choose(found)._replace(sample=found) if mapping is None else _mapped(found, mapping)
+    framed = None
+    if text is None:
+        found = sample(path_of(path), member, uri)
+    else:
+        rest, seen = frame(iter((text,))), list[Framed]()
+        _take_beginning(rest, seen)
+        found, framed = _sampled(uri, text, seen), chain(seen, rest)
+    if mapping is not None:
+        return _mapped(found, mapping)._replace(framed=framed)
+    return choose(found, likely)._replace(sample=found, framed=framed)
 
 
 def _mapped(sample: Sample, mapping: Mapping) -> Detection:
@@ -157,19 +172,30 @@ def sample(path: Path, member: str | None, uri: str, limits: Limits = LIMITS) ->
 def _sample(path: Path, member: str | None, uri: str, size: int) -> tuple[Sample, int]:
     """What the first `size` bytes hold, and how many there were."""
     head: list[bytes] = []
-    records: list[Record] = []
+    framed: list[Framed] = []
     try:
-        for framed in islice(frame(_first(blocks(path, member), head, size), Limits()), SAMPLE_RECORDS * 4):
-            if isinstance(framed, Record):
-                records.append(framed)
-                if len(records) >= SAMPLE_RECORDS:
-                    break
+        _take_beginning(frame(_first(blocks(path, member), head, size), Limits()), framed)
     except SourceError:
-        if not records:
+        if not any(isinstance(each, Record) for each in framed):
             raise
     first = b"".join(head)
+    return _sampled(uri, first, framed), len(first)
+
+
+def _take_beginning(framed: Iterator[Framed], seen: list[Framed]) -> None:
+    """Put into `seen` what a sample is made of, as far as it comes."""
+    records = 0
+    for each in islice(framed, SAMPLE_RECORDS * 4):
+        seen.append(each)
+        records += isinstance(each, Record)
+        if records >= SAMPLE_RECORDS:
+            break
+
+
+def _sampled(uri: str, first: bytes, framed: Sequence[Framed]) -> Sample:
+    records = [each for each in framed if isinstance(each, Record)]
     array = first.lstrip(b"\xef\xbb\xbf \t\r\n")[:1] == b"[" and not (records and records[0].raw[:1] == b"[")
-    return Sample(uri, first[:65536], [record.value for record in records], array), len(first)
+    return Sample(uri, first[:65536], [record.value for record in records], array)
 
 
 def _first(source: Iterator[bytes], head: list[bytes], size: int) -> Iterator[bytes]:
@@ -187,9 +213,9 @@ def _first(source: Iterator[bytes], head: list[bytes], size: int) -> Iterator[by
         yield block
 
 
-def choose(sample: Sample) -> Detection:
-    """The adapter with the clearly highest score."""
-    scores = {name: round(adapter.score(sample), 3) for name, adapter in adapters().items()}
+def choose(sample: Sample, likely: str | None = None) -> Detection:
+    """The adapter with the clearly highest score; with a `likely` one, scores too low to matter beside it are 0."""
+    scores = _scores(sample, likely)
     ranked = sorted(((score, name) for name, score in scores.items() if score >= LEAST_SCORE), reverse=True)
     if not ranked:
         _refuse(sample, scores)
@@ -198,6 +224,27 @@ def choose(sample: Sample) -> Detection:
         raise DetectionError(f"{sample.uri}: more than one format claims it ({names}); name one with --format")
     score, name = ranked[0]
     return Detection(adapters()[name], scores, f"{name} scores {score:.2f}, {_second(ranked)}")
+
+
+def _scores(sample: Sample, likely: str | None) -> dict[str, float]:
+    """What each adapter says of a sample. Where the likely one is sure, a few records show of most that they are not:
+    of those that score by the share of records.
+    """
+    found, count = adapters(), len(sample.values)
+    sure = found[likely].score(sample) if likely in found else 0.0
+    least = sure - LEAST_LEAD - 2 * _ROUNDING
+    few = int(count * (1 - least)) + 1
+    if sure < LEAST_SCORE or few >= count:
+        return {name: round(adapter.score(sample), 3) for name, adapter in found.items()}
+    start = sample._replace(values=sample.values[:few])
+    scores = {}
+    for name, adapter in found.items():
+        if name == likely:
+            scores[name] = round(sure, 3)
+            continue
+        most = (adapter.score(start) * few + count - few) / count if adapter.scores_share else 1.0
+        scores[name] = 0.0 if most < least else round(adapter.score(sample), 3)
+    return scores
 
 
 def _second(ranked: list[tuple[float, str]]) -> str:

@@ -32,6 +32,8 @@ from etl.scanning import (
 BOM = b"\xef\xbb\xbf"
 PADDED, GLUED = "nul_padding", "glued_record"
 """Notes of a record that was found again in a line that is not exactly one."""
+_ODD = object()
+"""Stands for the value of a line that has something unusual about it, or is no record."""
 _LAYOUT_BYTES = 1 << 16
 """How much of a file its layout is told from (more where its first line is longer), however it arrives."""
 
@@ -132,7 +134,14 @@ def _lines(source: ByteInput, limits: Limits) -> Iterator[Framed]:
                     if length > limits.record_bytes:
                         yield too_long(raw[:HEAD], line, offset, length - 1, limits)
                     else:
-                        yield from _line(raw, line, offset, False, decoder, limits)
+                        try:
+                            value = decoder.plain(raw)
+                        except (ValueError, RecursionError):
+                            value = _ODD
+                        if value is _ODD:
+                            yield from _line(raw, line, offset, False, limits)
+                        else:
+                            yield Record(value, line_text(raw), line, offset)
                 line += 1
                 offset += length
             pending, size = [rest], len(rest)
@@ -150,13 +159,13 @@ def _lines(source: ByteInput, limits: Limits) -> Iterator[Framed]:
     if len(rest) + passed > limits.record_bytes:
         yield too_long(rest[:HEAD], line, offset, len(rest) + passed, limits)
     elif rest:
-        yield from _line(rest, line, offset, True, decoder, limits)
+        yield from _line(rest, line, offset, True, limits)
 
 
-def _line(raw: bytes, line: int, offset: int, last: bool, decoder: RecordDecoder, limits: Limits) -> Iterator[Framed]:
+def _line(raw: bytes, line: int, offset: int, last: bool, limits: Limits) -> Iterator[Framed]:
     """The record of one line, or what can be found again in a line that is not exactly one record."""
     try:
-        decoded = decoder.decode(raw)
+        decoded = decode(raw, limits.nesting)
     except JsonError:
         yield from _recovered(raw, line, offset, last, limits)
         return

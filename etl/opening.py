@@ -220,6 +220,17 @@ def _opened_blocks(path: Path, member: str | None, digest: Digest | None) -> Ite
         raise SourceError(f"{path}: cannot be read ({reason})") from None
 
 
+def small_text(path: Path) -> bytes | None:
+    """All bytes of a file, where `blocks` gives them as they lie on disk and in one piece; None for any other."""
+    try:
+        with path.open("rb") as file:
+            data = file.read(BLOCK + 1)
+    except OSError:
+        return None
+    plain = data[:1] in JSON_OPENERS and len(data) <= BLOCK and _encoding(data) is None
+    return data if plain else None
+
+
 def is_plain(head: bytes) -> bool:
     """Whether `blocks` gives the bytes of a file that begins so just as they lie on disk: JSON in UTF-8."""
     text = head.removeprefix(codecs.BOM_UTF8).lstrip(b" \t\r\n")

@@ -17,21 +17,18 @@ from etl.detection import Detection, Skipped, detect
 from etl.discover import FoundFile
 from etl.errors import SourceError
 from etl.events import EventBatch, Taken, Touched
-from etl.framing import GLUED, PADDED, Broken, Framed, frame_lines
+from etl.framing import GLUED, LIMITS, PADDED, Broken, Framed, frame_lines
 from etl.growing import FEW, Beginning, add, counted, known_beginning
 from etl.lake import KnownFile, StagedFile
 from etl.normalise import FileMemory, Refused, Stream, normalise
-from etl.opening import Digest, LineDigest, blocks, span
+from etl.opening import BLOCK, Digest, LineDigest, blocks, small_text, span
 from etl.parts import Part, Work, is_parted, names_in, occurring
 from etl.remote import is_remote, path_of
-from etl.report import FileResult, Place, Reached
+from etl.report import UNDETECTED, FileResult, Place, Reached
 from etl.staging import FLUSH_BYTES, EventBuffer, Rejects, RowBuffer, Settings, Staging
 
 if TYPE_CHECKING:
     from etl.mapping import Mapping
-
-UNDETECTED = "unknown"
-"""Source name of files that no adapter reads, where the user named none."""
 
 
 class Reader:
@@ -45,6 +42,7 @@ class Reader:
         self.ahead = AheadReader(settings, worker)
         self.events = EventBuffer(self.staging, None if settings.dry_run else self.ahead.add)
         self._touched: dict[tuple[str, str], Touched] = {}
+        self._likely: str | None = None
 
     def touched(self, source: str, adapter: str) -> Touched:
         """What all files of a stream touch together: most conversations lie in many of them."""
@@ -63,13 +61,17 @@ class Reader:
         try:
             if file.size < 0:
                 raise Skipped(f"{file.uri}: not a regular file")
-            detection = detect(file.path, self.settings.format, file.member, self.settings.mapping)
+            text = small_text(file.path) if file.member is None and file.size <= BLOCK else None
+            detection = detect(
+                file.path, self.settings.format, file.member, self.settings.mapping, text=text, likely=self._likely
+            )
+            self._likely = detection.adapter.name
         except Skipped as skipped:
             result.state, result.error = "skipped", str(skipped)
         except SourceError as error:
             result.state, result.error = "failed", str(error)
         else:
-            self._read(file, detection, known, self.begun(result, detection.adapter))
+            self._read(file, detection, text, known, self.begun(result, detection.adapter))
         self.rejects.forget_places()
         return result
 
@@ -80,14 +82,21 @@ class Reader:
         result.spans = adapter.spans_files
         return result
 
-    def _read(self, file: FoundFile, detection: Detection, known: KnownFile | None, result: FileResult) -> None:
+    def _read(
+        self, file: FoundFile, detection: Detection, text: bytes | None, known: KnownFile | None, result: FileResult
+    ) -> None:
         adapter, limits = detection.adapter, self.settings.limits
         grows = file.size >= self.settings.least_growing and is_parted(file, detection, limits)
         if grows and self._read_on(file, adapter, known, result):
             return
         digest = LineDigest() if grows else Digest()
         parsing = _Parsing(self, adapter, file, result, lines=digest if isinstance(digest, LineDigest) else None)
-        parsing.run(adapter.records(blocks(file.path, file.member, digest), limits))
+        framed = detection.framed
+        if framed is None or text is None or limits != LIMITS or type(adapter).records is not Adapter.records:
+            framed = adapter.records(blocks(file.path, file.member, digest), limits)
+        else:
+            digest.update(text)
+        parsing.run(framed)
         result.sha256 = digest.hexdigest()
         result.size = digest.size if file.member is None else file.size
         if isinstance(digest, LineDigest) and digest.whole and parsing.by_lines:

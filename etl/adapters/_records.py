@@ -16,6 +16,8 @@ from etl.conversation import Conversation, Outcome, Record, Unusable
 class ClaimAdapter(Adapter):
     """An adapter that tells its files by what each record looks like."""
 
+    scores_share = True
+
     @abc.abstractmethod
     def claim(self, value: dict[str, Any]) -> float:
         """How sure it is, 0 to 1, that one record is of its format."""

@@ -30,6 +30,7 @@ class Antigravity(Adapter):
     name = "antigravity"
     version = 1
     about = "Antigravity transcripts: JSON Lines of steps {step_index, source, type, status, created_at, content}"
+    scores_share = True
     spans_files = True
     ignores: ClassVar[dict[str, str]] = {_HISTORY: "a mark that an earlier conversation was loaded, without content"}
 

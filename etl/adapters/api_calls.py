@@ -29,6 +29,7 @@ class ApiCalls(Adapter):
     name = "api_calls"
     version = 3
     about = "calls of model APIs: {request, response} pairs, HAR, recordings; Helicone, Portkey, Cloudflare, Vertex AI"
+    scores_share = True
     spans_files = True
     splits = True
     ignores: ClassVar[dict[str, str]] = {

@@ -44,6 +44,7 @@ class Atif(Adapter):
     name = "atif"
     version = 1
     about = "ATIF trajectories (Harbor): {schema_version: ATIF-v1.x, agent, steps} a file; sub-agents, continuations"
+    scores_share = True
     splits = True
 
     def score(self, sample: Sample) -> float:

@@ -25,6 +25,7 @@ class BedrockLog(Adapter):
     about = (
         "Amazon Bedrock model invocation logs (S3 or CloudWatch): ModelInvocationLog lines of Converse and InvokeModel"
     )
+    scores_share = True
     spans_files = True
     splits = True
     ignores: ClassVar[dict[str, str]] = {

@@ -28,6 +28,7 @@ class ClaudeHooks(Adapter):
     name = "claude_hooks"
     version = 1
     about = "Claude Code hook payloads: {hook_event_name, session_id, transcript_path, tool_name, tool_input, …}"
+    scores_share = True
     ignores: ClassVar[dict[str, str]] = {_SILENT: "payloads of a session in which nothing is said and nothing called"}
 
     def score(self, sample: Sample) -> float:

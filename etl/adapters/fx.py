@@ -28,6 +28,7 @@ class Fx(Adapter):
     name = "fx"
     version = 1
     about = "fx checkpoints: {session_id, through_seq, state: {history: [{kind, user, execution, assistant}]}} a file"
+    scores_share = True
     ignores: ClassVar[dict[str, str]] = {_SILENT: "a session in which nobody says anything"}
 
     def score(self, sample: Sample) -> float:

@@ -25,6 +25,7 @@ class HarborTraces(Adapter):
     name = "harbor_traces"
     version = 1
     about = "Harbor's exported traces: {conversations, agent, model, task, episode, trial_name} an episode"
+    scores_share = True
     ignores: ClassVar[dict[str, str]] = {"repeated_episode": "an episode that the next one of its trial goes on from"}
 
     def score(self, sample: Sample) -> float:

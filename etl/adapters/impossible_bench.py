@@ -30,6 +30,7 @@ class ImpossibleBench(Adapter):
     name = "impossible_bench"
     version = 1
     about = "impossible-bench runs: one object of columns, {convos, scores, …} or {msg_data, responses, judgements}"
+    scores_share = True
     splits = True
 
     def score(self, sample: Sample) -> float:

@@ -40,6 +40,7 @@ class InspectAI(Adapter):
     name = "inspect_ai"
     version = 1
     about = "Inspect AI logs: a JSON object a run, .eval archives and their members; epochs are attempts"
+    scores_share = True
     splits = True
     ignores: ClassVar[dict[str, str]] = {
         "log_header": "what the log says of a whole run, without samples: each sample's row has it from there",

@@ -27,6 +27,7 @@ class Langfuse(Adapter):
     name = "langfuse"
     version = 2
     about = "Langfuse traces, observations and scores: API and UI JSON, blob storage and batch exports, CSV, Parquet"
+    scores_share = True
     spans_files = True
     splits = True
     ignores: ClassVar[dict[str, str]] = {

@@ -26,6 +26,7 @@ class LangSmith(Adapter):
     name = "langsmith"
     version = 2
     about = "LangSmith runs and feedback: run exports, bulk exports as Parquet, post and patch of the SDK"
+    scores_share = True
     spans_files = True
     splits = True
     ignores: ClassVar[dict[str, str]] = {

@@ -33,6 +33,7 @@ class LiteLlm(Adapter):
     name = "litellm"
     version = 3
     about = "LiteLLM proxy and callbacks: StandardLoggingPayload (standard_logging_object) lines, spend log rows"
+    scores_share = True
     spans_files = True
     splits = True
     ignores: ClassVar[dict[str, str]] = NO_CONVERSATION

@@ -28,6 +28,7 @@ class MiniSweAgent(Adapter):
     name = "mini_swe_agent"
     version = 1
     about = "mini-SWE-agent trajectories: {trajectory_format, info, messages, instance_id}, one object a file"
+    scores_share = True
 
     def score(self, sample: Sample) -> float:
         """Sure of the name of the format."""

@@ -23,6 +23,7 @@ class Mlflow(Adapter):
     name = "mlflow"
     version = 2
     about = "MLflow traces: JSON, artifact files, search_traces data frames; assessments"
+    scores_share = True
     spans_files = True
     splits = True
     ignores: ClassVar[dict[str, str]] = {

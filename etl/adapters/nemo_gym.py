@@ -34,6 +34,7 @@ class NemoGym(Adapter):
     name = "nemo_gym"
     version = 1
     about = "NeMo Gym rollouts: {responses_create_params, response, reward} a line, Responses items, token ids"
+    scores_share = True
     ignores: ClassVar[dict[str, str]] = {
         "input_only": "a task as it was given to a run, without a response: its rollout is in another file",
         "aggregate_metrics": "means over all rollouts of an agent, whose rollouts are in other files",

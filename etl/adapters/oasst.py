@@ -44,6 +44,7 @@ class Oasst(Adapter):
     about = (
         "Open Assistant trees: prompt and ranked replies, nested or one message a line; every way to a leaf is a row"
     )
+    scores_share = True
     splits = True
     spans_files = True
 

@@ -30,6 +30,7 @@ class OpenAIBatch(Adapter):
     name = "openai_batch"
     version = 3
     about = "batch jobs: {custom_id, method, url, body} requests joined with {custom_id, response, error} outputs"
+    scores_share = True
     spans_files = True
     ignores: ClassVar[dict[str, str]] = NO_CONVERSATION
 

@@ -47,6 +47,7 @@ class OpenHands(Adapter):
     name = "openhands"
     version = 1
     about = "OpenHands: SDK events (a file each, lines or a list), the older event stream, benchmark outputs"
+    scores_share = True
     spans_files = True
     ignores: ClassVar[dict[str, str]] = {
         _STATE_ALONE: "the state of a conversation whose events are not there",

@@ -37,6 +37,7 @@ class Otlp(Adapter):
     name = "otlp"
     version = 2
     about = "OpenTelemetry spans and logs of agents: OTLP JSON or protobuf, SDK dumps; GenAI, OpenInference, …"
+    scores_share = True
     spans_files = True
     splits = True
     ignores: ClassVar[dict[str, str]] = {

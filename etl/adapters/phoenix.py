@@ -29,6 +29,7 @@ class Phoenix(Adapter):
     name = "phoenix"
     version = 2
     about = "Arize Phoenix: spans (JSON, data frames as Parquet or CSV, its SQLite database) and annotations"
+    scores_share = True
     spans_files = True
     splits = True
     ignores: ClassVar[dict[str, str]] = {

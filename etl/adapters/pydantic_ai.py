@@ -36,6 +36,7 @@ class PydanticAI(Adapter):
     about = (
         "Pydantic AI message histories: [{kind: request|response, parts: [{part_kind, …}]}], alone, a record or a line"
     )
+    scores_share = True
 
     def score(self, sample: Sample) -> float:
         """Sure of parts with a `part_kind` in a request or response."""

@@ -28,6 +28,7 @@ class Rllm(Adapter):
     name = "rllm"
     version = 1
     about = "rLLM trajectories: {task, reward, steps: [{action, model_response, chat_completions, …}]}"
+    scores_share = True
 
     def score(self, sample: Sample) -> float:
         """Sure of steps that hold actions and chats."""

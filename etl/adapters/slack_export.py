@@ -33,6 +33,7 @@ class SlackExport(Adapter):
     name = "slack_export"
     version = 1
     about = "Slack exports: a channel's messages, a file a day; a thread is a conversation, bots are the assistant"
+    scores_share = True
     spans_files = True
     ignores: ClassVar[dict[str, str]] = {"channel_event": "somebody joined or left, a topic was set: nothing was said"}
 

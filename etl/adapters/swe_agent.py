@@ -30,6 +30,7 @@ class SweAgent(Adapter):
     name = "swe_agent"
     version = 1
     about = "SWE-agent trajectories (.traj): {environment, trajectory, history, info}, one object a file"
+    scores_share = True
 
     def score(self, sample: Sample) -> float:
         """Sure of a trajectory of actions or a history of agents beside the info of the run."""

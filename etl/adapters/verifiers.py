@@ -46,6 +46,7 @@ class Verifiers(Adapter):
     name = "verifiers"
     version = 1
     about = "verifiers evaluation results: {prompt, completion, reward, a key per reward function} a line"
+    scores_share = True
 
     def score(self, sample: Sample) -> float:
         """Sure of prompt, completion and reward beside the id or task of an example."""

@@ -31,6 +31,7 @@ class ZendeskComments(Adapter):
     name = "zendesk_comments"
     version = 1
     about = "Zendesk ticket comments as a table (CSV or Parquet): a comment a row, tickets put together"
+    scores_share = True
     spans_files = True
 
     def score(self, sample: Sample) -> float:
