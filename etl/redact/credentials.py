@@ -52,7 +52,8 @@ _VALUE_WORDS = _words(
     "unauthorized expired "
 )
 _PLACEHOLDER_START = re.compile(
-    r"[$%<{\[(@&!~`].|\.{0,2}/|\.[*+]|https?:|file:"
+    r"[$<{\[(`].|[%@&!~](?:[a-z_-]*[%$]?\Z|[({/])|\.{0,2}/|\.[*+]|https?:|file:|op:|ref\+|vault:|arn:|projects/"
+    r"|(?:data|var|local|module|random_[a-z]+|[a-z]+_[a-z]+_[a-z_]+)\.[a-z_]\w*(?:\.|\Z)"
     r"|(?:your|my|the|some|insert|enter|replace|example|dummy|placeholder|put|add)[-_ ]"
     r"|(?:process\.env|os\.environ|os\.getenv|env|secrets|config|settings|vault|self|this|args|options|params|ctx|req)[.:\[]"
 )
@@ -66,9 +67,23 @@ _FILE = re.compile(r".*\.(?:pem|key|crt|json|ya?ml|txt|env|toml|ini|py|js|ts|md|
 _NAMES_A_CREDENTIAL = re.compile(
     r"(?i)passw|passphrase|secret|token|credential|api_?key|(?:^|_)(?:key|pwd|auth)(?:$|_)"
 )
+_NAME = re.compile(r"[A-Za-z_]+(?:\.[A-Za-z_]+)*|[A-Za-z_-]+[0-9]{1,2}")
+"""What is a name and nothing else."""
 _IDENTIFIER = re.compile(r"[A-Za-z_$][A-Za-z0-9_$]*(?:(?:\.|::|->|\?\.)[A-Za-z_$][A-Za-z0-9_$]*)*")
 _TOKEN_SHAPE = re.compile(r"[A-Za-z0-9._~+/=:%-]{16,}")
 _UUID = re.compile(r"[0-9a-fA-F]{8}(?:-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}")
+_ID = re.compile(r"[a-z]{2,16}[_-](?:[0-9]{2}_?)?[A-Za-z0-9]{10,}\Z")
+_PATH = re.compile(r"\.{0,2}/?(?:[a-z][a-z_.-]{2,}/){2}")
+_NO_PASSWORD = re.compile(
+    r"(?i)://|\\|\A[./~-]|\.[a-z]{2,5}\Z|\A[\w.+-]+@[\w-]+\.[a-z]|\(|[0-9a-f]{8}-[0-9a-f]{4}-|\A[0-9a-f]{24,}\Z"
+    r"|\A[a-z]{2,16}[_-](?:[0-9]{2}_?)?[a-z0-9]{16,}\Z|\A(?:[a-z]+|[0-9]+|[a-z]?[0-9]{1,2}[a-z]?)(?:[-_.:/](?:[a-z]+|[0-9.]+|[a-z]?[0-9.]{1,4}[a-z]?))+\Z"
+)
+_ALGORITHM = re.compile(
+    r"(?i)(?:sha|hmac|pbkdf|argon|bcrypt|ecdsa|oauth|(?<![a-z])(?:md|aes|rsa|ed|base|utf|ascii|latin|iso|x|http|u?int|float))"
+    r"[-_]?[0-9]{1,5}(?![0-9a-z])|pbkdf2|oauth2|x509|base64|sha256|sha512|ed25519"
+)
+_TURN = re.compile(r"[0-9](?=[A-Za-z])|[A-Za-z](?=[0-9])")
+_SPECIAL = re.compile(r"[!#$^~@%*&?+=]")
 _LOOKED_AT = 256
 """How many characters of a value are judged; all of it is masked."""
 _DIGIT, _LETTER, _MARK = re.compile(r"[0-9]"), re.compile(r"[A-Za-z]"), re.compile(r"[!@#^*+~]")
@@ -102,6 +117,11 @@ def credential(name: str) -> Credential | None:
             return None
         return Credential("token", bool(owners & _TOKEN_OWNERS))
     return Credential("credential", False) if last in ("credential", "credentials") else None
+
+
+def is_of_text(word: str) -> bool:
+    """Whether a word before "token" says that it is no credential: a page's, a piece of text."""
+    return word.lower() in _OTHER_TOKENS
 
 
 def is_owner(word: str) -> bool:
@@ -144,23 +164,56 @@ def is_value(value: str, name: str) -> bool:
         return False
     if lower == name.lower() or _FILE.fullmatch(value):
         return False
-    if _PLACEHOLDER_START.match(lower) or _PLACEHOLDER_PART.search(lower):
+    if _PLACEHOLDER_START.match(value.lower()) or _PLACEHOLDER_START.match(lower) or _PLACEHOLDER_PART.search(lower):
         return False
-    return not (_NAMES_A_CREDENTIAL.search(value) and re.fullmatch(r"[A-Za-z_]+(?:\.[A-Za-z_]+)*", value))
+    return not (_NAMES_A_CREDENTIAL.search(value) and _NAME.fullmatch(value))
 
 
-def looks_random(value: str) -> bool:
+def looks_random(value: str, *, strict: bool = False) -> bool:
     """A long run of token characters with digits and letters in it, that is no dotted path of names.
+
+    `strict` takes out ids too: UUIDs, and those that begin with what they are of (`call_…`).
 
     >>> looks_random("9fceb02d0ae598e95dc970b7"), looks_random("reservation_number_1"), looks_random("512")
     (True, False, False)
     """
+    value = value[:_LOOKED_AT]
     if not _TOKEN_SHAPE.fullmatch(value) or _DATE.fullmatch(value):
+        return False
+    if strict and (
+        _ALGORITHM.search(value) or _UUID.search(value) or _ID.match(value) or "//" in value or _PATH.match(value)
+    ):
         return False
     digits, letters = len(_DIGIT.findall(value)), len(_LETTER.findall(value))
     words = re.split(r"[^A-Za-z]+", value)
     wordy = sum(len(word) for word in words if len(word) > 4 and (word.islower() or word.istitle() or word.isupper()))
     return digits >= 3 and letters >= 3 and wordy * 2 < len(value)
+
+
+def looks_chosen(value: str) -> bool:
+    """What people choose for a password, or are given for one: letters and digits with more than one way of mixing.
+
+    >>> looks_chosen("Juniper_Drift0382"), looks_chosen("k3qz81vnt0xw"), looks_chosen("TokenService2")
+    (True, True, False)
+    """
+    if not 8 <= len(value) <= 72 or _NO_PASSWORD.search(value) or _ALGORITHM.search(value) or _DATE.fullmatch(value):
+        return False
+    digits = len(_DIGIT.findall(value))
+    if not digits or not _LETTER.search(value) or _NAMES_A_CREDENTIAL.search(value):
+        return False
+    turns = len(_TURN.findall(value))
+    special = bool(_SPECIAL.search(value))
+    if not special and turns < 3 and digits < 3 and not re.search("[_!-]", value):
+        return False
+    points = (
+        any(map(str.isupper, value)),
+        any(map(str.islower, value)),
+        digits >= 1,
+        digits >= 2,
+        special,
+        turns >= 3,
+    )
+    return sum(points) >= 4
 
 
 def mixed(value: str) -> bool:

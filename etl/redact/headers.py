@@ -29,7 +29,7 @@ _COOKIE = re.compile(
 )
 _JAR = re.compile(r"""(?i)cookies?["']?\]?\s{0,3}[:=]\s{0,3}\{(?P<body>[^{}]{0,4096})\}""")
 _IN_JAR = re.compile(r"""["'][^"'\n]{1,64}["']\s{0,3}:\s{0,3}["'](?P<value>[^"'\s]{16,4096})["']""")
-_COOKIE_VALUE = re.compile(r"=([^;,\s]{16,})")
+_COOKIE_VALUE = re.compile(r"=(?:s%3A)?([^;,\s]{16,})")
 _LOGINS = {
     "curl": re.compile(
         r"""curl\b[^\n]{0,400}?[ ](?:-u|--user|--proxy-user)[ =]?["']?[^\s:"']{1,64}:(?P<value>[^\s"']{4,128})"""

@@ -18,7 +18,7 @@ from etl.redact.spans import LABEL, Span
 _STEMS = ("pass", "pwd", "pw", "secret", "token", "credential", "key")
 _SUFFIX = r"(?:[_-]?(?:[0-9]{1,2}|prod|production|dev|test|staging|live|local|default|value|string|base))?"
 _NOUN = re.compile(
-    r"(?i)(?:passw(?:or)?d|passphrase|passcode|(?<=[_.-])pass|pwd|(?<![a-z])pw(?![a-z])|secret|token|credentials?|key)"
+    r"(?i)(?:passw(?:or)?d|passphrase|passcode|(?<=[_.-])pass|(?<=[a-z])(?-i:Pass)(?![a-z])|pwd|(?<![a-z])pw(?![a-z])|secret|token|credentials?|key)"
     + _SUFFIX
 )
 _LINK = re.compile(
@@ -32,7 +32,7 @@ _LINK = re.compile(
     | (?P<answer>["'`]?\]?\)\n(?=["']))
     | (?P<close>["'`]?\]?["'`]?)
       (?:[ \t]{0,2}:[ \t]{0,2}[A-Za-z_][\w.\[\]| ]{0,30}?(?=[ \t]=))?
-      (?: [ \t]{0,3}(?P<sign>:=|=>|[!=]==?|=|:)[ \t]{0,3}
+      (?: [ \t]{0,3}(?P<sign>=>|[!=]==?|(?:\|\||&&|\?\??|\+|:)?=|<-|->|:)[ \t]{0,3}
         | (?P<next>[ \t]{0,3},[ \t]{0,3}(?=["'`]))
         | [ ](?:is|was):?[ ]
         | (?P<element>>)
@@ -45,12 +45,14 @@ _LINK = re.compile(
 )
 _COMMAND = re.compile(r"(?:#[ \t]*define|\bENV|\bsetx|\b[Ss]et(?:[ \t]+-g?x)?|_header|[aA]dd_?[hH]eader)[ \t]+\Z")
 """What makes a name and a value of two neighbouring words."""
-_NAME_CHARACTERS = string.ascii_letters + string.digits + "_.:$-"
+NAME_CHARACTERS = string.ascii_letters + string.digits + "_.:$-"
 _LONGEST_NAME = 64
 _OWNER = re.compile(r"([A-Za-z]{2,16}) \Z")
 """The word before a noun that stands alone, as in "my api key is"."""
 _BARE = re.compile(r"""[^\s"'`,;&|<>(){}\[\]\\]{4,4096}""")
-_ASSIGNMENT = re.compile(r"(?:\.\*/)?[A-Za-z_.-]+=[^=\s]")
+_INNER_LITERAL = re.compile(r"""\\+["'](?P<value>[^"'\\]+)\\+["']""")
+"""A literal that holds nothing but another one, as code that makes code has."""
+_ASSIGNMENT = re.compile(r"\.\*/[A-Za-z_.-]+=[^=\s]|-{0,2}(?:[a-z_.-]{4,}|[A-Z_]{4,}|[a-z]+(?:[A-Z][a-z]+)+)=[^=\s]")
 """A value that is itself a name with a value (`--set=password=…`): the inner one counts."""
 _PARTNERS = (
     *("host", "hostaddr", "server", "dbname", "database", "data source", "initial catalog", "user id", "uid", "user"),
@@ -68,9 +70,9 @@ _NAMES = (
 )
 SUSPECT = "|".join(
     (
-        rf"""(?i:{_NAMES})[\x00- "'`\])\x7f]*(?:[:=!,>|]|value[:=]|\[[^\]\n]*\]: |\)[\x00- ]*["'])""",
+        rf"""(?i:{_NAMES})[\x00- "'`\])\x7f]*(?:[:=!,>|?&+]|<-|->|value[:=]|\[[^\]\n]*\]: |\)[\x00- ]*["'])""",
         rf"""(?i:{_NAMES})["'`]?,? (?:is|was|answer with|reply with|respond with|with|to|as|be) """,
-        r"""(?i:(?:^|[^a-z])pw)["']?[ \t]*[:=]""",
+        r"""(?i:(?:^|[^a-z])pw)["']?[ \t]*[:=]|[a-z]Pass["'`]?[ \t]*[:=,>]""",
         rf"(?:--|#[ \t]*define[ \t]|ENV[ \t]|[Ss]etx?[ \t]|[Hh]eader[ \t])[A-Za-z_ \t-]*(?i:{_NAMES})[ \t]",
     )
 )
@@ -86,14 +88,9 @@ def spans(view: View) -> Iterator[Span]:
             link = _LINK.match(text, noun.end()) if noun else None
             if not noun or not link:
                 continue
-            before = text[max(0, place - _LONGEST_NAME) : place]
-            start = place - len(before) + len(before.rstrip(_NAME_CHARACTERS))
-            owner = _OWNER.search(before) if start == place and link.group() != "=" else None
-            if owner and is_owner(owner[1]):
-                start -= len(owner.group())
-            name = text[start : noun.end()]
+            start, name = name_before(text, place, noun.end(), alone=link.group() == "=")
             promise = credential(name)
-            if promise is None or (link["told"] and not (name.isupper() and "_" in name)):
+            if promise is None or "arn:" in name or (link["told"] and not (name.isupper() and "_" in name)):
                 continue
             if link["gap"] and not name.startswith("--") and not _COMMAND.search(text, max(0, start - 20), start):
                 continue
@@ -107,6 +104,16 @@ def spans(view: View) -> Iterator[Span]:
                 yield span
 
 
+def name_before(text: str, place: int, end: int, *, alone: bool = False) -> tuple[int, str]:
+    """The whole name whose last word is `text[place:end]`, and where it begins; with its owner (`api key`) in prose."""
+    before = text[max(0, place - _LONGEST_NAME) : place]
+    start = place - len(before) + len(before.rstrip(NAME_CHARACTERS))
+    owner = _OWNER.search(before) if start == place and not alone else None
+    if owner and is_owner(owner[1]):
+        start -= len(owner.group())
+    return start, text[start:end]
+
+
 def _quoted_value(view: View, link: re.Match[str], name: str, promise: Credential) -> Span | None:
     """The whole literal that opens where the link ends, at whatever depth of escapes."""
     if link["element"]:
@@ -117,6 +124,9 @@ def _quoted_value(view: View, link: re.Match[str], name: str, promise: Credentia
     if end is None:
         bare = _BARE.match(view.text, link.end())
         end = view.raw_at(bare.end()) if bare else content
+    inner = _INNER_LITERAL.fullmatch(view.raw, content, end)
+    if inner:
+        content, end = inner.span("value")
     shown = literal_text(view.raw, opening, content, end)
     if LABEL.fullmatch(shown) or shown.lstrip()[:1] in (",", "]", "}", ":"):
         return None
@@ -143,6 +153,8 @@ def _bare_value(view: View, link: re.Match[str], start: int, name: str, promise:
     if not found or text[found.end() : found.end() + 1] in ("(", "[", "{") or _ASSIGNMENT.match(text, link.end()):
         return None
     value = found.group().rstrip(".,:")
+    if found.group().endswith("..."):
+        return None
     if text[start - 1 : start] in ("/", "^"):  # s/^NAME=.*/NAME=value/
         value = value.rstrip("/")
     place: Place = "bare"

@@ -37,7 +37,7 @@ def _form(pattern: str) -> re.Pattern[str]:
     return re.compile(pattern, re.IGNORECASE | re.DOTALL)
 
 
-_SAID = r"(?:is|was|are|ist|lautet|war|es|est|era|[?e]|sera|:|=)"
+_SAID = r"(?:is|was|are|ist|lautet|war|es|est|era|(?<= )[?e](?= )|sera|:|=)"
 _PASSWORD_WORD = (
     r"(?:pass ?word|passphrase|passcode|pass ?wort|kennwort|contrase[?n]a|mot de passe|senha|wachtwoord|clave)"
 )
@@ -157,5 +157,5 @@ def _holds(test: str, text: str, match: re.Match[str], found: re.Match[str]) -> 
     if test == "random":
         return looks_random(value)
     if test == "said":
-        return len(value.rstrip(_TRAILING)) >= 6 and mixed(value.rstrip(_TRAILING))
+        return len(value.rstrip(_TRAILING)) >= 6 and "(" not in value and mixed(value.rstrip(_TRAILING))
     return mixed(value) if test == "mixed" else True

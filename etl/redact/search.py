@@ -17,7 +17,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from etl.redact import kept, rules
-from etl.redact.escapes import UNCLEAR, View, padded, text_ends
+from etl.redact.escapes import View, padded, text_ends
 from etl.redact.spans import LABEL, Masked, Span, mask
 
 if TYPE_CHECKING:
@@ -165,8 +165,7 @@ def _slices(texts: pa.Array) -> Iterator[pa.Array]:
 def _suspects(texts: pa.Array, personal: Personal | None) -> dict[int, frozenset[str] | None]:
     """Which texts may hold something: a superset of those in which `_spans` finds it. With what they may hold."""
     shown = padded(texts)
-    marked = pc.indices_nonzero(pc.match_substring_regex(shown, f"{rules.SUSPECT}|{UNCLEAR}")).to_pylist()
-    found: dict[int, frozenset[str] | None] = dict.fromkeys((*marked, *kept.suspects(shown)))
+    found: dict[int, frozenset[str] | None] = dict.fromkeys((*rules.suspects(shown), *kept.suspects(shown)))
     if personal is not None:
         found = {**personal.suspects(shown), **found}
     return dict(sorted(found.items()))

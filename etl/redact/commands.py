@@ -1,0 +1,240 @@
+"""Passwords and keys that commands take: as an option, as a word in its place, through a pipe, from the environment.
+
+Which option of which command holds one is what their manuals say. What stands there is no placeholder and no
+variable, and, where the option is short, is written like a password.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from typing import Literal, NamedTuple
+
+from etl.redact.credentials import is_value, looks_chosen, looks_random, mixed
+from etl.redact.escapes import View
+from etl.redact.spans import Span
+
+_WORD = r"""["']?(?P<value>[^\s"'`<>|;]{4,512})"""
+_ARGUMENTS = r"[^\n|;&]{0,240}?"
+
+
+class Command(NamedTuple):
+    """One form of a command, matched where `literal` stands."""
+
+    literal: str
+    """In lower case, part of every match, and good for the sifting of whole columns."""
+    form: re.Pattern[str]
+    rule: str = "password"
+    test: Literal["mixed", "chosen", "random", "any"] = "mixed"
+    back: int = 0
+    """How many characters before the literal belong to the form, which then ends there."""
+    sift: str = ""
+    """What a string must match (in RE2, on its padded form) before the form can match."""
+    option: bool = False
+    """The literal is the name of a command, which a space follows."""
+
+
+def _option(literal: str, options: str, test: Literal["mixed", "chosen"] = "mixed", rule: str = "password") -> Command:
+    """A command whose option, with or without a space or equals sign, is followed by the value."""
+    form = rf"{re.escape(literal)}\b{_ARGUMENTS}[ ](?:{options}){_WORD}"
+    return Command(
+        literal,
+        re.compile(form, re.IGNORECASE),
+        rule,
+        test,
+        sift=rf"{literal}\b[^\n|;&]* (?:{options})[^ ]*[0-9]",
+        option=True,
+    )
+
+
+def _words(
+    literal: str, pattern: str, test: Literal["mixed", "chosen", "random", "any"], rule: str = "token"
+) -> Command:
+    return Command(literal, re.compile(pattern, re.IGNORECASE), rule, test)
+
+
+_PIPED = (
+    r"""(?:echo|printf)[ ](?:-\w+[ ])?(?:["']%s(?:\\n)?["'][ ])?["']?(?P<value>[^\s"'|]{4,512})["']?[ ]?\|[ ]?"""
+    r"(?:[\w./-]+[ ]){0,12}\Z"
+)
+_COMMANDS = (
+    *(
+        _option(name, r"-p[ =]")
+        for name in (
+            "docker login",
+            "podman login",
+            "buildah login",
+            "nerdctl login",
+            "helm registry login",
+            "oc login",
+            "az login",
+            "skopeo login",
+            "crane auth login",
+            "oras login",
+            "cf login",
+            "ibmcloud login",
+        )
+    ),
+    *(_option(name, r"-p[ =]?", "chosen") for name in ("mongo", "mongosh", "mongodump", "mongorestore", "mongoexport")),
+    *(
+        _option(name, r"(?-i:-P)[ ]?", "chosen")
+        for name in (
+            "sqlcmd",
+            "bcp",
+            "isql",
+            "tsql",
+            "mosquitto_pub",
+            "mosquitto_sub",
+            "ipmitool",
+            "zip",
+            "unzip",
+            "impacket",
+        )
+    ),
+    *(_option(name, r"-p", "chosen") for name in ("7z", "7za", "7zz", "unrar", "mariadb", "mariadb-dump", "arangosh")),
+    *(
+        _option(name, r"-p[ =]", "chosen")
+        for name in (
+            "twine",
+            "xmlstarlet",
+            "useradd",
+            "usermod",
+            "crackmapexec",
+            "evil-winrm",
+            "ldapadd",
+            "rpcclient",
+            "cqlsh",
+            "snowsql",
+            "nxc",
+            "hydra",
+        )
+    ),
+    *(
+        _option(name, r"-w[ =]?", "chosen")
+        for name in ("ldapsearch", "ldapadd", "ldapmodify", "ldapwhoami", "ldapdelete", "ldappasswd")
+    ),
+    _option("openssl", r"(?:-k|-passin|-passout|-pass|-password)[ ](?:pass:)?", "chosen"),
+    _option("ssh-keygen", r"(?-i:-[NP])[ ]", "chosen"),
+    _option("snmpwalk", r"(?-i:-[AX])[ ]", "chosen"),
+    _option("snmpget", r"(?-i:-[AX])[ ]", "chosen"),
+    _option("valkey-cli", r"-a[ ]"),
+    _option("doctl", r"(?:-t|--access-token)[ =]", rule="token"),
+    _option("netlify", r"--auth[ =]", rule="token"),
+    Command(
+        "pass:",
+        re.compile(rf"pass:{_WORD}", re.IGNORECASE),
+        test="chosen",
+        sift=r"pass:[\"']?[^\s\"',]{4}[^\s\"',]*[0-9]",
+    ),
+    _words("/pass:", rf"/pass:{_WORD}", "mixed", "password"),
+    Command(
+        "/p:", re.compile(rf"/p:{_WORD}", re.IGNORECASE), test="chosen", sift=r" /p:[\"']?[^\s\"',/]{4}[^\s\"',/]*[0-9]"
+    ),
+    _words("net user ", rf"net user [\w.-]+ {_WORD}", "chosen", "password"),
+    _words("htpasswd", r"htpasswd[ ](?:-\w+[ ]){1,4}(?:[^\s]+[ ]){0,1}[\w.@-]+[ ]" + _WORD, "mixed", "password"),
+    _words(
+        "rabbitmqctl",
+        rf"rabbitmqctl[ ](?:-\w+[ ])*(?:add_user|change_password|authenticate_user)[ ]\S+[ ]{_WORD}",
+        "mixed",
+        "password",
+    ),
+    _words(
+        "smbclient",
+        rf"smbclient\b{_ARGUMENTS}[ ]-U[ ]?[\"']?[\w.\\-]+%(?P<value>[^\s\"']{{4,128}})",
+        "mixed",
+        "password",
+    ),
+    _words("sqlplus", r"sqlplus\b[^\n]{0,60}?[ ][\"']?\w+/(?P<value>[^\s\"'@/]{6,128})@", "mixed", "password"),
+    _words("jdbc:oracle:", r"jdbc:oracle:\w+:\w+/(?P<value>[^\s\"'@/]{4,128})@", "any", "password"),
+    _words("requirepass", rf"requirepass[ ]{_WORD}", "mixed", "password"),
+    _words("masterauth", rf"masterauth[ ]{_WORD}", "mixed", "password"),
+    _words("primaryauth", rf"primaryauth[ ]{_WORD}", "mixed", "password"),
+    _words(" on >", r" on >(?P<value>[^\s\"'<>]{6,128})[ ]", "mixed", "password"),
+    _words("pragma key", r"pragma key ?= ?[\"'](?P<value>[^\"'\n]{4,128})", "mixed", "password"),
+    _words("sshpass=", rf"sshpass={_WORD}", "mixed", "password"),
+    _words("rediscli_auth=", rf"rediscli_auth={_WORD}", "mixed", "password"),
+    _words(
+        "bundle config",
+        r"bundle config (?:set )?(?:--\w+ )?\S+ [\"']?[\w.-]+:(?P<value>[^\s\"']{6,256})",
+        "mixed",
+        "password",
+    ),
+    _words("http-basic", rf"http-basic\.\S+ \S+ {_WORD}", "mixed", "password"),
+    _words("pypi-token", rf"pypi-token\.\S+ {_WORD}", "random"),
+    _words("http -a ", r"http -a \S+?:(?P<value>[^\s\"':]{4,128})", "mixed", "password"),
+    _words(
+        "--auth ", r"https?(?:ie)?\b[^\n]{0,80} --auth [\"']?[\w.@-]+:(?P<value>[^\s\"':]{4,128})", "mixed", "password"
+    ),
+    _words("--http-user", rf"--http-user[ =]\S+ --http-passw(?:or)?d[ =]{_WORD}", "mixed", "password"),
+    *(
+        _words(f"{name} login", rf"{name} login[ ](?:--relogin[ ]|--host=?\S+[ ])*(?:--key[ =])?{_WORD}", "random")
+        for name in (
+            "wandb",
+            "vault",
+            "railway",
+            "snyk",
+            "pulumi",
+            "infisical",
+            "modal",
+            "neptune",
+            "comet",
+            "logfire",
+            "swanlab",
+        )
+    ),
+    *(
+        _words(
+            f"{name}.login",
+            rf"{name}\.(?:login|init|auth)\([^\n)]{{0,60}}?[\"'](?P<value>[A-Za-z0-9_-]{{20,256}})",
+            "random",
+        )
+        for name in ("wandb", "swanlab", "neptune", "comet_ml")
+    ),
+    *(
+        _words(f"{name} auth", rf"{name} auth[ ](?:token[ ]|login[ ]|init[ ])?(?:-t[ ]|--token[ =])?{_WORD}", "random")
+        for name in ("snyk", "fly", "flyctl", "trivy", "turso", "fossa")
+    ),
+    _words("authtoken ", rf"authtoken[ ]{_WORD}", "random"),
+    _words("set-token ", rf"set-token[ ]{_WORD}", "random"),
+    _words("login --token", rf"login --token[ =]{_WORD}", "random"),
+    Command("sudo -s", re.compile(_PIPED, re.IGNORECASE), back=160),
+    Command("passwd --stdin", re.compile(_PIPED, re.IGNORECASE), back=160),
+    Command("--password-stdin", re.compile(_PIPED, re.IGNORECASE), back=240),
+    Command("--with-token", re.compile(_PIPED, re.IGNORECASE), "token", "random", back=240),
+    Command("secret set ", re.compile(_PIPED, re.IGNORECASE), "secret", back=240),
+    Command("secret create ", re.compile(_PIPED, re.IGNORECASE), "secret", back=240),
+)
+SIGN = (
+    "(?i:(?:^|[^a-z])(?:"
+    + "|".join(sorted({re.escape(command.literal) + (" " if command.option else "") for command in _COMMANDS}))
+    + "))"
+)
+"""What tells in no time which strings `SUSPECT` is worth asking for."""
+SUSPECT = "(?i:" + "|".join(sorted({command.sift or re.escape(command.literal) for command in _COMMANDS})) + ")"
+"""What a string must match (in RE2, on its padded form) before `spans` can find something."""
+_UUID = re.compile(r"[0-9a-fA-F]{8}(?:-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}")
+
+
+def spans(view: View) -> Iterator[Span]:
+    """Values that stand where a command takes a secret."""
+    text = view.text
+    for command in _COMMANDS:
+        for place in view.places(command.literal):
+            if text[place - 1 : place].isalnum() and not command.back:
+                continue
+            if command.back:
+                match = command.form.search(text, max(0, place - command.back), place)
+            else:
+                match = command.form.match(text, place)
+            if match and _holds(command.test, match["value"]):
+                yield view.span(*match.span("value"), command.rule, 1)
+
+
+def _holds(test: str, value: str) -> bool:
+    if not is_value(value, "") or value.startswith("-"):
+        return False
+    if test == "random":
+        return looks_random(value) or bool(_UUID.fullmatch(value))
+    if test == "chosen":
+        return looks_chosen(value) or (len(value) >= 16 and looks_random(value, strict=True))
+    return mixed(value) if test == "mixed" else True

@@ -1,0 +1,238 @@
+"""A value that looks like a secret, near a word that says one is there: whatever syntax lies between the two.
+
+`etl/redact/named.py` knows the syntaxes in which a name and its value are one thing, and takes nearly any value there.
+Calls, forms, tables, documents and sentences put other things between them; there, the value itself has to look like
+a password somebody chose or a key a machine made, and must not go by a name of its own.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+
+from etl.redact.credentials import Credential, credential, is_of_text, is_value, looks_chosen, looks_random
+from etl.redact.escapes import View
+from etl.redact.named import name_before
+from etl.redact.spans import LABEL, Span
+
+_ASIDE = (
+    "пароль",
+    "пароля",
+    "паролем",
+    "密码",
+    "密碼",
+    "口令",
+    "パスワード",
+    "비밀번호",
+    "암호",
+    "סיסמה",
+    "كلمة المرور",
+    "पासवर्ड",
+)
+"""Passwords in languages whose letters are no Latin ones."""
+_SPOKEN = (
+    *(
+        "passwort",
+        "pass wort",
+        "kennwort",
+        "contrase?a",
+        "mot de passe",
+        "senha",
+        "wachtwoord",
+        "clave",
+        "l?senord",
+        "has?o",
+    ),
+    *("salasana", "adgangskode", "parola", "heslo", "jelsz?", "pass word", "pass phrase", "pass code"),
+)
+"""In languages of Latin letters and in two words; `?` is a letter with an accent."""
+_STEMS = ("pass", "pwd", "pw", "psk", "secret", "token", "credential", "key")
+_NOUN = re.compile(
+    r"(?P<noun>passw(?:or)?d|passphrase|passcode|(?<![a-z0-9+/])pass|(?<=[a-z])(?-i:Pass)|pwd|(?<![a-z0-9+/])(?:pw|psk)"
+    r"|secret|token|credential|key)s?(?![A-Za-z+/]|[_-](?!pr|de|te|st|li|lo)[A-Za-z])(?:[_-]?[0-9]{1,2}(?![0-9]))?",
+    re.IGNORECASE,
+)
+_AHEAD, _BEHIND = 140, 72
+"""Characters that are looked at after a name, and before one."""
+_CLOSE = 12
+"""Characters between a value and a word that may mean other things."""
+_CANDIDATE = re.compile(
+    r"""(?P<quote>["'`])(?P<quoted>[^"'`\s\\<>]{8,512})(?P=quote)|[=:~>+-]*"""
+    r"""(?P<bare>[^\s"'`<>(){}\[\],;|\\?=:](?:(?!&[\w.-]+=)[^\s"'`<>(){}\[\],;|\\?]){7,511})"""
+)
+_OWN_NAME = re.compile(
+    r"""(?P<name>[A-Za-z_][A-Za-z0-9_.-]*)["'`]?(?:[ \t]?(?:=>|[:=])|\()[ \t\n]{0,3}(?:[bfru@]|N)?["'`]?\Z"""
+)
+_INNER_NAME = re.compile(r"(?P<name>-{0,2}(?:[a-z_.-]{2,}|[A-Z_]{3,}|[a-z]+(?:[A-Z][a-z]+)+))[=:](?P<value>.*)")
+_PAIR = re.compile(r"(?P<name>[A-Za-z][\w.@+-]{1,40})(?P<between>[/:])(?P<value>.{8,})")
+"""A login and its password in one."""
+_NEUTRAL = re.compile(
+    r"(?i)(?:[a-z]+_|parameter|secret)?(?:value|text|default|content|contents|string|str|data|input|char|const|val|fill|type|send|keys"
+    r"|send_keys|sendkeys|set_?value|secretstr|field|with|extra|tobe|equals?|eq|to_?be|is|to|return|or|write|put|env"
+    r"|insert_text|answer|result|it)"
+)
+"""Names and calls that say nothing on what they hold."""
+_SPEAKER = re.compile(r"\A[^\n?]{0,40}\?[\"']?\n[^\n:]{1,24}: ?(?:\w+ ){0,4}\Z")
+_OF_ANOTHER = re.compile(
+    r"(?i)(?:\b(?:ids?|trace|span|sha|sha1|sha256|md5|commit|hash(?:ed)?|digest|checksum|fingerprint|uuid|request|version|"
+    r"model|since|line|ref|build|file|path|users?|username|login|step|in|from|at|see|by|named|called|bucket|host|server|"
+    r"on|account|for|branch|revision|tag|release|run|job|jti|kid|email|and|using|via|than|nonce|salt|iv|against|like"
+    r"|pkg|package|image|url|endpoint|stored|under|policy|requires?|must|e\.g\.|min|max)[ \t]{1,3}[\"'`(]?"
+    r"|\b(?:ids?|trace|span|sha|sha1|sha256|md5|commit|hash|digest|checksum|fingerprint|uuid|version|model|users?|username"
+    r"|login|email|host|server|jti|kid|salt|nonce|iv|url|file|path)[\"'`]?[:=][ \t]{1,3}[\"'`(]?|[/\\@#$%&.-])\Z"
+)
+"""What stands before a value that is something else's."""
+_HAS_VALUE = re.compile(r"""["'`]?\]?[ ]?[:=][ ]?["']?[^\s"'=:({\[<>|-][^\s"'=:({\[]+["']?[,;\n]""")
+"""A name with a value that does not look like one: what comes later is something else's."""
+_SENTENCE_END = re.compile(r"[.!?;](?=[ \n])|\n\s*\n")
+_BELOW = re.compile(
+    r"""(?:[:=(\[{>|\\-]|=>|>-)[ \t]{0,3}\n|["'`]?,?[ \t]{0,3}\n|\{[ \t]{0,3}\n[^{}]{0,60}\Z|[:?]["'][ \t]{0,3}\n"""
+)
+_STATEMENT_END = re.compile(r"[;{}]|&&|\|\||\Z")
+_CALLED_BACK = re.compile(
+    r"""["'`]?[ ]{0,2}(?:
+        ,?[ ]{0,2}\)?;?[ ]{0,2}(?://|\#|/\*|--)[ ]?(?:\w+[ ,]{1,2}(?:and[ ])?)?
+      | [ ](?:is|was|as|for|als|como|comme|=)[ ](?:the|my|your|a|our|an|this|das|mein|dein|la|mi|le|mon|el)?
+        [ ]?(?:\w+[ ]){0,2}
+      | [ ]?[(\[](?:that'?s|this[ ]is|it'?s|is|the|my|our)?[ ]?(?:the|my|our|your)?[ ]?(?:\w+[ ]){0,2}
+      | ["'],[ ]{0,2}["'](?:name|key|variable)["'][ ]?:[ ]?["']
+      | [ ]?\|[ ]?(?:[\w./-]+[ ]){1,6}
+      | [ ]?->[ ]?
+    )\Z""",
+    re.VERBOSE | re.IGNORECASE,
+)
+"""What stands between a value and a word after it that says what it is."""
+
+_SIFT_NOUN = (
+    r"(?:pass ?(?:wor[dt]|wd|phrase|code)|(?:^|[^a-z])pass|(?-i:[a-z]Pass)|pwd|(?:^|[^a-z])pw|psk|secret|token|"
+    r"credential|"
+    r"(?:api|access|secret|private|account|auth|encryption|signing|master|subscription|storage|service|deploy|admin|shared|"
+    r"app|application|client|server|session|jwt|hmac|webhook|functions|[a-z]{4})[_. -]?key|"
+)
+_SIFT_SPOKEN = "|".join(_SPOKEN).replace("?", "[^ -~]")
+SIGN = rf"(?i:{_SIFT_NOUN}(?:^|[^a-z])(?:{_SIFT_SPOKEN})(?:$|[^a-z])|{'|'.join(_ASIDE)}))"
+"""What tells in no time which strings `SUSPECT` is worth asking for."""
+_SIFT_PART = r"""[^\s"'`<>(){}\[\],;|]*"""
+_SIFT_VALUE = rf"(?:[A-Za-z]{_SIFT_PART}[0-9]|[0-9]{_SIFT_PART}[A-Za-z])"
+SUSPECT = rf"{SIGN}(?:[^\n]*\n)?(?:[^\n]*\n)?[^\n]*{_SIFT_VALUE}|{_SIFT_VALUE}[^\n]*{SIGN}"
+"""What a string must match (in RE2, on its padded form) before `spans` can find something."""
+
+
+def spans(view: View) -> Iterator[Span]:
+    """Values that look like what a word near them says."""
+    labels = [match.span() for match in LABEL.finditer(view.text)]
+    for start, end, promise in _names(view):
+        if not any(first <= start < last for first, last in labels):
+            found = _ahead(view, end, promise) or _behind(view.text, start, promise)
+            if found:
+                yield view.span(*found, promise.rule, 0)
+
+
+def _names(view: View) -> Iterator[tuple[int, int, Credential]]:
+    """Every word that promises a credential: where it begins with all that belongs to it, and where it ends."""
+    text = view.text
+    for stem in _STEMS:
+        for place in view.places(stem):
+            noun = _NOUN.match(text, place)
+            named = _promise(text, place, noun) if noun else None
+            if noun and named:
+                yield named[0], noun.end(), named[1]
+    for word in _SPOKEN:
+        for place in view.places(word):
+            end = place + len(word)
+            if not text[place - 1 : place].isalpha() and not text[end : end + 2].isalpha():
+                yield place, end, Credential("password", True)
+    if not view.flat.isascii():
+        for word in _ASIDE:
+            for match in re.finditer(word, view.flat):
+                yield *match.span(), Credential("password", True)
+
+
+def _promise(text: str, place: int, noun: re.Match[str]) -> tuple[int, Credential] | None:
+    """Where the name begins, and what it promises; None where it is no name of a credential."""
+    start, name = name_before(text, place, noun.end())
+    if looks_random(name) and len(name) > 20:
+        return None
+    word = noun["noun"].lower()
+    if word in ("pass", "pw", "psk"):
+        return start, Credential("password", True)
+    promise = credential(name.rstrip("s0123456789_-") if len(name) > 4 else name)
+    if word == "credential":
+        return start, Credential("password", True)
+    if promise is None or (
+        not promise.strong and is_of_text(text[max(0, start - 24) : start].rpartition(" ")[0][-16:].split(" ")[-1])
+    ):
+        return None
+    return start, promise
+
+
+def _ahead(view: View, place: int, promise: Credential) -> tuple[int, int] | None:
+    """The first value after a name that looks like what it promises, with nothing between them that forbids it."""
+    text = view.text
+    region, shown = text[place : place + _AHEAD], view.flat[place : place + _AHEAD]
+    for found in _CANDIDATE.finditer(region):
+        start, end = found.span("quoted" if found["quoted"] else "bare")
+        glue = shown[:start]
+        if not start or (not promise.strong and len(glue) > _CLOSE):
+            return None
+        if glue.count("\n") > 2 or LABEL.search(glue) or _HAS_VALUE.match(glue):
+            return None
+        if found["bare"]:
+            if _SENTENCE_END.search(glue) and not _SPEAKER.match(glue):
+                return None
+            inner = _INNER_NAME.fullmatch(region, start, end)
+            if inner:
+                if not _says_nothing(inner["name"]) or len(inner["value"]) < 8:
+                    continue
+                start = inner.start("value")
+            pair = _PAIR.fullmatch(region, start, end)
+            if pair and not looks_random(pair["name"]) and looks_chosen(pair["value"]):
+                start = pair.start("value")
+            end = start + len(region[start:end].rstrip(".,:"))
+        if "\n" in glue and not _BELOW.search(glue) and not _SPEAKER.match(glue):
+            return None
+        if not _fits(region[start:end], promise, quoted=bool(found["quoted"])):
+            continue
+        own = _OWN_NAME.search(glue)
+        if own and own.start() > 0 and not _SPEAKER.match(glue) and not _says_nothing(own["name"]):
+            continue
+        if _OF_ANOTHER.search(glue) and not found["quoted"]:
+            continue
+        if text[place + end : place + end + 1] in ("(", "["):
+            continue
+        return place + start, place + end
+    return None
+
+
+def _behind(text: str, start: int, promise: Credential) -> tuple[int, int] | None:
+    """The last value before a name, where what is between them says that it is its value."""
+    if not promise.strong:
+        return None
+    first = max(0, start - _BEHIND)
+    region = text[first:start]
+    for found in reversed(list(_CANDIDATE.finditer(region))):
+        begin, end = found.span("quoted" if found["quoted"] else "bare")
+        if not _CALLED_BACK.match(region, end):
+            continue
+        if _OWN_NAME.search(region[:begin]) and not region.endswith(('"', "'")):
+            return None
+        if begin == 0 and first > 0 and not found["quoted"]:
+            return None
+        return (first + begin, first + end) if _fits(region[begin:end], promise, quoted=True) else None
+    return None
+
+
+def _fits(value: str, promise: Credential, *, quoted: bool) -> bool:
+    if not is_value(value, ""):
+        return False
+    if not promise.strong:
+        return len(value) >= 24 and looks_random(value, strict=True)
+    if len(value) >= 20 and looks_random(value, strict=True):
+        return True
+    return looks_chosen(value) and (quoted or promise.rule == "password")
+
+
+def _says_nothing(name: str) -> bool:
+    bare = name.strip("-").rpartition(".")[2]
+    promise = credential(bare)
+    return bool(_NEUTRAL.fullmatch(bare)) or (promise is not None and promise.strong)
