@@ -15,7 +15,7 @@ from typing import Any, NamedTuple
 
 import etl
 from etl.intervals import Rate
-from tests.redaction_labelled.cases import Case, leaked, read, strings
+from tests.redaction_labelled.cases import PARTS, Case, leaked, read, strings
 
 KEY = b"only for measuring: 32 bytes long"
 GROUPS: dict[str, Callable[[Case], bool]] = {
@@ -141,16 +141,17 @@ def quality(judged: Mapping[str, list[Verdict]]) -> list[Quality]:
 def main() -> None:
     """Print the tables, and with `--misses` the cases that went wrong."""
     arguments = argparse.ArgumentParser(description=__doc__)
-    arguments.add_argument("--cases", type=Path, help="another half of the labelled cases")
+    arguments.add_argument("--cases", type=Path, help="one part of the labelled cases, not all that rules may be made with")
     arguments.add_argument("--misses", action="store_true", help="print what went wrong, case by case")
     given = arguments.parse_args()
-    cases = list(read(given.cases) if given.cases else read())
-    judged = {policy: verdicts(cases, policy) for policy in ("secrets", "pii")}
-    print(table(quality(judged)))
-    if given.misses:
-        for policy, found in judged.items():
-            for each in found:
-                _print_miss(policy, each)
+    for part in [given.cases] if given.cases else PARTS:
+        cases = list(read(part))
+        judged = {policy: verdicts(cases, policy) for policy in ("secrets", "pii")}
+        print(f"\n{part.name}, {len(cases):,} cases:\n\n{table(quality(judged))}")
+        if given.misses:
+            for policy, found in judged.items():
+                for each in found:
+                    _print_miss(policy, each)
 
 
 def table(lines: Iterable[Quality]) -> str:
