@@ -141,7 +141,7 @@ def quality(judged: Mapping[str, list[Verdict]]) -> list[Quality]:
 def main() -> None:
     """Print the tables, and with `--misses` the cases that went wrong."""
     arguments = argparse.ArgumentParser(description=__doc__)
-    arguments.add_argument("--cases", type=Path, help="one part of the labelled cases, not all that rules may be made with")
+    arguments.add_argument("--cases", type=Path, help="one part of the cases, not all that rules may be made with")
     arguments.add_argument("--misses", action="store_true", help="print what went wrong, case by case")
     given = arguments.parse_args()
     for part in [given.cases] if given.cases else PARTS:
