@@ -58,6 +58,7 @@ _KNOWN: tuple[tuple[str, Callable[[dict[str, Any]], bool]], ...] = (
     ("the prompts typed into Gemini CLI; its chats hold them", _is_typed),
     ("an index of Codex sessions", _has("id", "thread_name", "updated_at")),
     ("a list of tasks of an agent; its sessions hold the calls that wrote it", _is_task),
+    ("the members of a Slack workspace; its channels hold the messages", _has("id", "name", "profile", "is_bot")),
     ("an index of Cline tasks", _has("ts", "task", "tokensIn", "tokensOut")),
     ("usage events of aider, without messages", _has("event", "properties", "user_id", "time")),
 )

@@ -16,6 +16,7 @@ _BESIDE: dict[str, list[Any]] = {
     "typed.jsonl": [{"display": "go", "pastedContents": {"1": {"content": "x"}}, "timestamp": 1, "sessionId": "s"}],
     "codex.jsonl": [{"session_id": "s", "ts": 1774850400, "text": "fix it"}] * 2,
     "index.jsonl": [{"id": "s", "thread_name": "Fix", "updated_at": "2026-03-30T06:00:00Z"}],
+    "users.jsonl": [{"id": "U1", "name": "ann", "is_bot": False, "profile": {"real_name": "Ann"}}] * 2,
     "todos.jsonl": [{"content": "fix it", "status": "pending", "activeForm": "Fixing it"}] * 2,
     "logs.jsonl": [{"sessionId": "s", "messageId": 0, "type": "user", "message": "fix it", "timestamp": "2026-03-30"}],
     "terminal.cast": [{"version": 2, "width": 80, "height": 24}, [0.1, "o", "$ "], [0.2, "i", "ls"]],

@@ -29,6 +29,8 @@ class History:
         self._open: list[ToolCall] = []
         self._made = 0
         for index, value in enumerate(values):
+            if value.get("isSummary") is True:
+                self.talk.flags.add("compacted")
             if value.get("role") == "assistant":
                 self._answered(value, self._names_after(index))
             else:
@@ -104,7 +106,7 @@ class History:
             self.talk.note(extra)
 
     def _say(self, piece: Piece, at: Any, extra: dict[str, Any] | None) -> None:
-        if piece.synthetic:
+        if piece.synthetic or (extra is not None and extra.get("isSummary") is True):
             self.talk.say(Message("user", piece.text, at=at, synthetic=True, extra=extra))
         elif piece.text or not self.talk.messages:
             self.talk.ask(piece.text, at, extra=extra)

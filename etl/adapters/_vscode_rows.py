@@ -6,6 +6,7 @@ not there, the parts of the response tell less: what was shown.
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import Any
 
 from etl.adapters._blocks import plain
@@ -128,6 +129,19 @@ class Session:
         last = next((m for m in reversed(self.talk.messages[first:]) if m.role == "assistant"), None)
         if last is not None and others:
             last.parts = [*(last.parts or []), *others]
+        self._thought(request, first)
+
+    def _thought(self, request: dict[str, Any], first: int) -> None:
+        """Reasoning that the response shows and no round has: before the first of what was said."""
+        known = "\n".join(m.reasoning or "" for m in self.talk.messages[first:])
+        thoughts = [
+            text
+            for part in list_of(request, "response")
+            if text_of(part, "kind") == "thinking" and (text := _joined(part.get("value"))) and text not in known
+        ]
+        said = next((m for m in self.talk.messages[first:] if m.role == "assistant"), None)
+        if said is not None and thoughts:
+            said.reasoning = "\n".join([*thoughts, *([said.reasoning] if said.reasoning else [])])
 
     def _response(self, request: dict[str, Any], answered: dict[str, Message], at: Any) -> None:
         """The parts of a response without rounds: text between calls."""
@@ -213,7 +227,25 @@ def _results(metadata: dict[str, Any], request: dict[str, Any]) -> dict[str, Mes
         media = [item for item in listed if isinstance(item, dict) and "mimeType" in item]
         message.parts = media or None
         found[name] = message
+    for name, kind in _decided(request):
+        known = found.get(name) or found.get(bare(name))
+        if known is not None:
+            known.cancelled = kind == _SKIPPED
+            known.failed, known.condition = True, None if known.cancelled else "permission_denied"
     return found
+
+
+_DENIED, _SKIPPED = 0, 5
+
+
+def _decided(request: dict[str, Any]) -> Iterator[tuple[str, int]]:
+    """The calls that a person did not let run, and how: `isConfirmed` is a kind, a flag in older versions."""
+    for part in list_of(request, "response"):
+        if text_of(part, "kind") == "toolInvocationSerialized" and (name := text_of(part, "toolCallId")):
+            told = part.get("isConfirmed")
+            kind = _DENIED if told is False else dict_of(part, "isConfirmed").get("type")
+            if type(kind) is int and kind in (_DENIED, _SKIPPED):
+                yield name, kind
 
 
 def _detailed(details: dict[str, Any], name: str | None) -> Message | None:

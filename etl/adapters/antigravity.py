@@ -23,12 +23,14 @@ _CANCELLED = frozenset({"CANCELED", "CANCELLED"})
 _OPEN = frozenset({"RUNNING", "PENDING", "GENERATING", "WAITING"})
 _HELD = ("step_index", "source", "type", "status", "created_at", "content", "thinking", "tool_calls")
 
+_EXIT = re.compile(r"\s*The command (?:failed|exited) with (?:exit )?code:? (-?\d{1,10})\b")
+
 
 class Antigravity(Adapter):
     """Transcripts of Antigravity."""
 
     name = "antigravity"
-    version = 1
+    version = 2
     about = "Antigravity transcripts: JSON Lines of steps {step_index, source, type, status, created_at, content}"
     scores_share = True
     spans_files = True
@@ -61,8 +63,8 @@ class Antigravity(Adapter):
         """A row for each transcript in which somebody says something."""
         for key, events in sorted(sessions(family).items()):
             reading = _Reading()
-            for event in events:
-                reading.take(stored(event))
+            for value in _in_order([stored(event) for event in events]):
+                reading.take(value)
             made = Conversation([], [event.record for event in events], native_id=key, conversation_id=key)
             made.agent = "antigravity"
             if reading.talk.messages:
@@ -72,6 +74,15 @@ class Antigravity(Adapter):
 def _is_step(value: Any) -> bool:
     named = isinstance(value, dict) and type(value.get("step_index")) is int and text_of(value, "type") is not None
     return named and "source" in value and "status" in value
+
+
+def _in_order(values: Sequence[Any]) -> list[Any]:
+    """The steps by their index, whatever the order of the lines; a step that is written again is as it was last."""
+    last: dict[tuple[int, str | None], Any] = {}
+    for value in values:
+        if _is_step(value):
+            last[value["step_index"], text_of(value, "type")] = value
+    return sorted(last.values(), key=lambda value: value["step_index"])
 
 
 class _Reading:
@@ -135,6 +146,9 @@ class _Reading:
         message = Message("tool", plain(value.get("content")), at=value.get("created_at"))
         message.call_id = call.id if call is not None else f"step{value.get('step_index')}"
         message.failed = True if status in _FAILED else None
+        ended = _EXIT.match(message.content)
+        if ended is not None and ended[1] != "0":
+            message.failed, message.error = True, f"exit {ended[1]}"
         message.cancelled = status in _CANCELLED
         message.extra = {"type": value.get("type"), **(self._rest(value) or {})}
         self.talk.say(message)

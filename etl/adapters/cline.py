@@ -33,7 +33,7 @@ class Cline(Adapter):
     """Task folders of Cline and Roo Code."""
 
     name = "cline"
-    version = 1
+    version = 2
     about = "Cline and Roo Code tasks: api_conversation_history.json, ui_messages.json, task_metadata.json"
     spans_files = True
     ignores: ClassVar[dict[str, str]] = {

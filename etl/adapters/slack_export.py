@@ -26,12 +26,16 @@ _EVENTS = frozenset(
 )  # fmt: skip
 _HELD = frozenset({"type", "text", "user", "ts", "thread_ts", "files", "root"})
 
+_INLINE = frozenset({"rich_text_section", "rich_text_preformatted", "rich_text_quote"})
+_DEEPEST = 8
+"""Blocks within blocks: a list of texts in a quote of a message has four."""
+
 
 class SlackExport(Adapter):
     """Threads of a Slack workspace export."""
 
     name = "slack_export"
-    version = 1
+    version = 2
     about = "Slack exports: a channel's messages, a file a day; a thread is a conversation, bots are the assistant"
     scores_share = True
     spans_files = True
@@ -101,7 +105,7 @@ def _raw(record: Record) -> bytes:
 
 
 def _message(value: dict[str, Any]) -> Message:
-    """One post. Blocks that only repeat the text stay with the other keys."""
+    """One post. Blocks that only repeat the text stay with the other keys; a post without text says what they say."""
     bot = value.get("bot_id") is not None or value.get("subtype") == "bot_message"
     extra = {key: item for key, item in value.items() if key not in _HELD and item is not None}
     name = identifier(value.get("user"))
@@ -114,10 +118,44 @@ def _message(value: dict[str, Any]) -> Message:
         extra["root"] = value["root"]
     return Message(
         "assistant" if bot else "user",
-        plain(value.get("text")),
+        plain(value.get("text")) or _laid_out(value),
         name=name or identifier(value.get("username")),
         id=value["ts"],
         at=value["ts"],
         parts=files if isinstance(files, list) and files else None,
         extra=extra or None,
     )
+
+
+def _laid_out(value: dict[str, Any]) -> str:
+    """The text of a post that says it in blocks or attachments alone, as apps post."""
+    lines = [text for block in _listed(value, "blocks") if (text := _block(block))]
+    for attachment in _listed(value, "attachments"):
+        lines += [text for key in ("pretext", "title", "text") if (text := plain(attachment.get(key)))]
+        lines += [text for block in _listed(attachment, "blocks") if (text := _block(block))]
+        if not lines and attachment.get("fallback"):
+            lines.append(plain(attachment["fallback"]))
+    return "\n".join(lines)
+
+
+def _listed(value: dict[str, Any], key: str) -> list[dict[str, Any]]:
+    found = value.get(key)
+    return [item for item in found if isinstance(item, dict)] if isinstance(found, list) else []
+
+
+def _block(block: dict[str, Any], depth: int = 0) -> str:
+    """What a block shows: the elements of a text one after the other, everything else on lines."""
+    kind = block.get("type")
+    said = block.get("text")
+    if kind in ("user", "channel", "usergroup", "broadcast"):
+        return f"<{'@' if kind == 'user' else '#' if kind == 'channel' else '!'}{plain(block.get(f'{kind}_id'))}>"
+    if kind == "emoji":
+        return f":{plain(block.get('name'))}:"
+    if kind == "link":
+        return plain(said) or plain(block.get("url"))
+    if isinstance(said, str):
+        return said
+    pieces = [said] if isinstance(said, dict) else []
+    pieces += [*_listed(block, "fields"), *_listed(block, "elements")]
+    texts = [_block(piece, depth + 1) for piece in pieces] if depth < _DEEPEST else []
+    return ("" if kind in _INLINE else "\n").join(text for text in texts if text)

@@ -153,3 +153,18 @@ def test_the_first_text_of_a_view_is_the_task(tmp_path: Path, lake: Path) -> Non
     read_in(lake, tmp_path / "ui_messages.json")
     row = _row(lake)
     assert (row["prompt"], row["final_text"], row["n_turns"]) == ("Mend it.", "Mended.", 1)
+
+
+def test_the_summary_of_a_condensed_task_is_no_turn(tmp_path: Path, lake: Path) -> None:
+    history: list[dict[str, Any]] = [
+        {"role": "user", "content": [{"type": "text", "text": "<task>\nMend it\n</task>"}], "ts": 1772400000000},
+        {"role": "assistant", "content": [{"type": "text", "text": "I mend."}], "ts": 1772400001000},
+        {"role": "user", "content": "The fence is half mended.", "isSummary": True, "ts": 1772400002000},
+        {"role": "assistant", "content": [{"type": "text", "text": "Mended."}], "ts": 1772400003000},
+    ]
+    path = tmp_path / "api_conversation_history.json"
+    path.write_text(json.dumps(history), encoding="utf-8")
+    read_in(lake, path)
+    (row,) = rows(lake)
+    assert (row["prompt"], row["n_turns"], row["flags"]) == ("Mend it", 1, ["compacted"])
+    assert [info["synthetic"] for info in row["message_info"]] == [False, False, True, False]

@@ -111,6 +111,26 @@ def test_antigravity_results_answer_calls_in_order(samples: Path, lake: Path) ->
     assert {"orphan_result", "truncated_source", "compacted"} < set(row["flags"])
 
 
+def test_antigravity_steps_stand_by_their_index(tmp_path: Path, lake: Path) -> None:
+    def step(index: int, kind: str, status: str = "DONE", **more: Any) -> dict[str, Any]:
+        source = "USER_EXPLICIT" if kind == "USER_INPUT" else "MODEL"
+        return {"step_index": index, "source": source, "type": kind, "status": status, **more}
+
+    steps = [
+        step(0, "USER_INPUT", content="Fly it."),
+        step(4, "PLANNER_RESPONSE", content="It fell."),
+        step(1, "PLANNER_RESPONSE", tool_calls=[{"name": "run_command", "args": {"CommandLine": "fly"}}]),
+        step(2, "RUN_COMMAND", "RUNNING"),
+        step(2, "RUN_COMMAND", content="The command failed with exit code: 3\nOutput:\nno wind"),
+    ]
+    path = tmp_path / "transcript.jsonl"
+    path.write_text("".join(json.dumps(each) + "\n" for each in steps), encoding="utf-8")
+    read_in(lake, path)
+    row = _row(lake)
+    assert [message["role"] for message in row["messages"]] == ["user", "assistant", "tool", "assistant"]
+    assert [(step["status"], step["error"]) for step in row["steps"]] == [("error", "exit 3")]
+
+
 @pytest.mark.parametrize("name", ["droid", "grok_cli", "antigravity", "kimi_cli"])
 def test_a_copy_under_another_name_changes_nothing(name: str, samples: Path, tmp_path: Path, lake: Path) -> None:
     read_in(lake, samples / name)

@@ -89,3 +89,30 @@ def test_a_piece_of_a_stream_counts_where_no_whole_event_follows() -> None:
     assert [m["content"] for m in cut["messages"]] == ["Hi", "I wa"]
     assert [m["content"] for m in row["messages"]] == ["Hi", "I water."]
     assert cut["rollout_id"] == row["rollout_id"], "a session that grows stays one row"
+
+
+def test_a_post_of_an_app_says_what_its_blocks_say(tmp_path: Path) -> None:
+    section: dict[str, Any] = {"type": "section", "text": {"type": "mrkdwn", "text": "Order *7* is late."}}
+    section["fields"] = [{"type": "mrkdwn", "text": "Carrier: snail"}]
+    spoken: list[Any] = [
+        {"type": "text", "text": "Ask "},
+        {"type": "user", "user_id": "U1"},
+        {"type": "emoji", "name": "wave"},
+    ]
+    rich = {"type": "rich_text", "elements": [{"type": "rich_text_section", "elements": spoken}]}
+    posts: list[dict[str, Any]] = [
+        {"type": "message", "user": "U1", "text": "Where is 7?", "ts": "1772359201.000100"},
+        {"type": "message", "subtype": "bot_message", "bot_id": "B1", "text": "", "blocks": [section, rich]},
+        {"type": "message", "subtype": "bot_message", "bot_id": "B1", "text": "", "attachments": [{"text": "Late."}]},
+    ]
+    for number, post in enumerate(posts[1:], 2):
+        post |= {"ts": f"177235920{number}.000100", "thread_ts": "1772359201.000100"}
+    path, lake = tmp_path / "2026-03-01.json", tmp_path / "lake"
+    path.write_text(json.dumps(posts), encoding="utf-8")
+    ingest([path], lake=lake, now=NOW)
+    (row,) = rows(lake)
+    assert [message["content"] for message in row["messages"]] == [
+        "Where is 7?",
+        "Order *7* is late.\nCarrier: snail\nAsk <@U1>:wave:",
+        "Late.",
+    ]

@@ -86,3 +86,35 @@ def test_a_change_that_fits_nowhere_changes_nothing(change: dict[str, Any], stat
 def test_text_of_a_tree_stands_in_order() -> None:
     tree = {"node": {"children": [{"type": 2, "text": "a"}, {"children": [{"text": "b"}, {"text": "c"}]}]}}
     assert shown_text([{"value": tree}, {"value": "d"}]) == "abcd"
+
+
+@pytest.mark.parametrize(
+    ("confirmed", "status", "condition"),
+    [
+        ({"type": 0}, "error", "permission_denied"),
+        (False, "error", "permission_denied"),
+        ({"type": 5}, "cancelled", None),
+    ],
+)
+def test_a_call_that_was_not_let_run_says_so(
+    confirmed: Any, status: str, condition: str | None, tmp_path: Path, lake: Path
+) -> None:
+    invoked = {"kind": "toolInvocationSerialized", "toolId": "run", "toolCallId": "c1", "isConfirmed": confirmed}
+    thought = {"kind": "thinking", "value": "Ask first."}
+    told_back = {"c1": {"content": [{"value": "not now"}]}}
+    rounds = [{"response": "I ask.", "toolCalls": [{"name": "run", "arguments": "{}", "id": "c1"}], "id": "r1"}]
+    request = {
+        "requestId": "q1",
+        "message": {"text": "Run it."},
+        "response": [thought, invoked],
+        "result": {"metadata": {"toolCallRounds": rounds, "toolCallResults": told_back}},
+        "timestamp": 1772400001000,
+    }
+    session = {"version": 3, "sessionId": "oven", "creationDate": 1772400000000, "requests": [request]}
+    session |= {"requesterUsername": "ann", "responderUsername": "GitHub Copilot"}
+    path = tmp_path / "session.json"
+    path.write_text(json.dumps(session), encoding="utf-8")
+    read_in(lake, path)
+    row = _row(lake)
+    assert [(step["status"], step["condition"]) for step in row["steps"]] == [(status, condition)]
+    assert row["messages"][1]["reasoning_content"] == "Ask first."
