@@ -99,7 +99,7 @@ def _is_tool(item: dict[str, Any]) -> bool:
 
 def _parts(value: dict[str, Any]) -> list[Any]:
     """The parts; text of a column that holds their JSON counts."""
-    found = value.get("parts")
+    found = value.get("parts", obj(value, "content").get("parts"))
     found = parsed(found) if isinstance(found, str) else found
     return found if isinstance(found, list) else []
 
@@ -172,6 +172,8 @@ def _messages(value: dict[str, Any]) -> list[Message]:
     parts = _parts(value)
     invoked = items(value, "toolInvocations")
     said = value.get("content")
+    if isinstance(said, dict):  # Mastra's, with the parts in it
+        said = left(said, ("parts", "format", "content"))
     if not parts:
         parts = [{"type": "reasoning", "text": value["reasoning"]}] if text(value.get("reasoning")) else []
         parts += [{"type": _LEGACY, "toolInvocation": item} for item in invoked]

@@ -57,12 +57,15 @@ _SCORED = (
     frozenset({"completion", "advantage", "step"}),
     frozenset({"schema_version", "scenario_id"}),
     frozenset({"schema_version", "loss_mask"}),
+    frozenset({"core_memory", "in_context_message_indices"}),
 )
 """Keys that make a record more than a plain chat: an attempt at a task (verifiers, Inspect, mini-SWE-agent, TRL), a
-session of Hermes or a thread of Amp that is written anew as it grows, a training row of whileai."""
+session of Hermes or a thread of Amp that is written anew as it grows, a training row of whileai, an agent of Letta."""
 
 _GOOSE = ("toolRequest", "toolResponse")
 """Parts that goose alone writes."""
+_CONVERSE = frozenset({"toolUse", "toolResult"})
+"""Blocks of Bedrock's messages."""
 _HARNESS = ("<task>", "<user_message>", "<environment_details>")
 """How the harness of a coding task begins what it says in the user's place."""
 
@@ -124,8 +127,11 @@ def _is_message(value: Any) -> bool:
     if isinstance(value.get("toolInvocations"), list) or isinstance(value.get("parts"), list):
         return False  # a message of the AI SDK: its calls and their results stand there
     content = value.get("content")
-    if isinstance(content, list) and any(isinstance(item, dict) and item.get("type") in _GOOSE for item in content[:4]):
-        return False
+    if isinstance(content, dict) and isinstance(content.get("parts"), list):
+        return False  # the same, as Mastra keeps it
+    for item in content[:4] if isinstance(content, list) else ():
+        if isinstance(item, dict) and (item.get("type") in _GOOSE or item.keys() & _CONVERSE):
+            return False
     return value["role"] in ROLES and ("content" in value or "tool_calls" in value or "function_call" in value)
 
 

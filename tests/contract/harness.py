@@ -112,7 +112,7 @@ def _account(adapter: Adapter, records: Sequence[Record], outcomes: Sequence[Out
         if isinstance(outcome, Ignored):
             assert declared(adapter, outcome.rule), f"{adapter.name} ignores by {outcome.rule!r}, not in its `ignores`"
     if adapter.splits:
-        units = sum(outcome.n if isinstance(outcome, Ignored) else 1 for outcome in outcomes)
+        units = sum(_units(outcome) for outcome in outcomes)
         assert units >= len(records), "a record was dropped"
         return
     known = {id(record) for record in records}
@@ -132,6 +132,12 @@ def _account(adapter: Adapter, records: Sequence[Record], outcomes: Sequence[Out
     assert not used & unusable.keys(), "a record is both used and unusable"
     assert not unusable or max(unusable.values()) == 1, "a record is rejected twice"
     assert len(used) + len(unusable) + ignored == len(records), "a record was dropped or counted twice"
+
+
+def _units(outcome: Outcome) -> int:
+    if isinstance(outcome, Ignored):
+        return outcome.n
+    return len(outcome.records) if isinstance(outcome, Conversation) else 1
 
 
 def declared(adapter: Adapter, rule: str) -> bool:
