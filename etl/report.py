@@ -37,6 +37,10 @@ class Reached(NamedTuple):
     sha256: str
 
 
+_NOTHING = Touched()
+"""What most files touch, one for all: a night may see a million files."""
+
+
 @dataclass(slots=True)
 class FileResult:
     """One file of a run. `state` is that of `schema.SourceFile`, or `unchanged` where it was not read."""
@@ -57,7 +61,7 @@ class FileResult:
     rows: int = 0
     rejects: Counter[str] = field(default_factory=Counter)
     ignored: Counter[str] = field(default_factory=Counter)
-    touched: Touched = field(default_factory=Touched)
+    touched: Touched = field(default_factory=lambda: _NOTHING)
     """The conversations that its events belong to."""
     first_rejects: dict[str, tuple[Place, str]] = field(default_factory=dict)
     """Reason → where it first occurred, and its message."""

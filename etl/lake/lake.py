@@ -252,8 +252,10 @@ class Lake:
                         stored = opened.read(columns)
                     # As a number: Arrow makes times with pandas where that is installed, which takes long to load.
                     at = stored.schema.get_field_index("modified_at")
-                    rows = stored.set_column(at, "modified_at", stored["modified_at"].cast("int64")).to_pylist()
-                    of_source |= {row["uri"]: KnownFile(**row) for row in rows}
+                    stored = stored.set_column(at, "modified_at", stored["modified_at"].cast("int64"))
+                    for batch in stored.select(columns).to_batches(max_chunksize=10_000):
+                        rows = zip(*(column.to_pylist() for column in batch.columns), strict=True)
+                        of_source |= {row[0]: KnownFile(*row) for row in rows}
             return found
 
         with one_line(f"read what {self.root} knows of its sources"):
