@@ -52,8 +52,8 @@ lowest:  ## Every quick test on the oldest dependencies that pyproject.toml allo
 golden: $(ENV)  ## Write the golden rows anew, of one adapter with NAME=…: read the diff before committing it
 	@$(BIN)/python -m tests.golden $(NAME)
 
-bench: $(ENV)  ## Speed and memory against the floor and against DuckDB's own copy (minutes)
-	@$(BIN)/python -m tests.bench.bench
+bench: $(ENV)  ## Speed and memory against the floor, DuckDB and other tools: make bench [ARGS="--only Peers"] (minutes)
+	@$(BIN)/python -m tests.bench.bench $(ARGS)
 
 fuzz: $(ENV)  ## Fuzz adapters and readers, hours in all: make fuzz [TARGET="otlp zip"] [MINUTES=5]
 	@$(BIN)/python -c 'import atheris' 2>/dev/null || $(BIN)/python -m pip install --quiet 'atheris>=3,<4' 2>/dev/null \

@@ -1,41 +1,37 @@
-"""Speed and memory as ratios, measured side by side: `make bench`, or `python -m tests.bench.bench --megabytes 50`.
+"""Speed and memory, measured side by side: `make bench`, or `python -m tests.bench.bench --megabytes 50 --rows 200000`.
 
-CPU seconds, the best of three runs that take turns. The table is printed, and kept in RESULTS.md with machine and date.
+CPU seconds, the best of some rounds that take turns. The tables are printed, and kept in RESULTS.md (`results.py`).
 """
 
 from __future__ import annotations
 
 import argparse
-import datetime as dt
 import json
-import os
-import platform
 import subprocess
 import sys
 import tempfile
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import NamedTuple
 
-from tests.bench import exploring, first_load, peers
+from tests.bench import exploring, nightly, peers, results, simulation
 from tests.bench.calls import api_calls
-from tests.bench.corpus import openai_conversations, sessions, spans, write, write_sessions, write_spans
-from tests.bench.simulation import section
+from tests.bench.corpus import attempts, openai_conversations, sessions, spans, write, write_sessions, write_spans
 
-HERE = Path(__file__).parent
-REPO = HERE.parent.parent
+REPO = Path(__file__).parents[2]
 MB = 1_000_000
-KEPT = (first_load.HEADING, "## What the time is spent on")
-"""Sections of RESULTS.md that are written elsewhere."""
+HEADING = "Speed"
+COLUMNS = ["input", "contender", "MB per CPU s", "of the floor", "wall s", "peak MB", "written MB"]
 
 
 class Cost(NamedTuple):
-    """What one contender took. Seconds, bytes."""
+    """What one contender took. Seconds, bytes, rows."""
 
     cpu: float
     wall: float
     peak: int
     written: int
+    out: int | None = None
 
 
 class Measured(NamedTuple):
@@ -49,27 +45,18 @@ class Measured(NamedTuple):
 
     def cells(self) -> list[str]:
         """As text, speed per CPU second, and as a share of the floor."""
-        speed = self.megabytes / self.cost.cpu
         share = "" if self.floor is None else f"{self.floor.cpu / self.cost.cpu:.2f}"
         return [
-            self.what,
-            self.contender,
-            f"{speed:.1f}",
-            share,
-            f"{self.cost.wall:.2f}",
-            f"{self.cost.peak / MB:.0f}",
-            f"{self.cost.written / MB:.1f}",
-        ]
-
-
-HEADINGS = ["input", "contender", "MB per CPU s", "of the floor", "wall s", "peak MB", "written MB"]
+            self.what, self.contender, f"{self.megabytes / self.cost.cpu:.1f}", share, f"{self.cost.wall:.2f}",
+            f"{self.cost.peak / MB:.0f}", f"{self.cost.written / MB:.1f}",
+        ]  # fmt: skip
 
 
 def run(name: str, source: Path, scratch: Path, workers: int = 1) -> Cost:
     """One run in a process of its own."""
     target = Path(tempfile.mkdtemp(dir=scratch)) / "out"
     command = [sys.executable, "-m", "tests.bench.contenders", name, str(source), str(target), str(workers)]
-    done = subprocess.run(command, cwd=REPO, capture_output=True, text=True, check=True, timeout=1_800)
+    done = subprocess.run(command, cwd=REPO, capture_output=True, text=True, check=True, timeout=3_600)
     return Cost(**json.loads(done.stdout.splitlines()[-1]))
 
 
@@ -87,68 +74,64 @@ def compare(what: str, source: Path, names: Iterable[str], scratch: Path, rounds
     return [Measured(what, name, size / MB, best[name], best.get("floor")) for name in names]
 
 
-def table(headings: list[str], rows: Iterable[Measured | exploring.Asked]) -> str:
-    """The rows as a Markdown table."""
-    lines = [headings, ["---"] * len(headings), *(row.cells() for row in rows)]
-    return "\n".join("| " + " | ".join(line) + " |" for line in lines)
-
-
 def measure(megabytes: int, rounds: int, scratch: Path) -> list[Measured]:
-    """Everything that the table shows."""
-    chats = scratch / "chats.jsonl"
-    count = write(chats, openai_conversations(), megabytes)
-    rows = compare(f"openai_messages, {count} rows", chats, ["floor", "duckdb", "etl"], scratch, rounds)
+    """Everything that the table shows: each format against the floor and DuckDB's copy, then files, workers, memory."""
+    rows: list[Measured] = []
+    formats: list[tuple[str, Callable[[Path], int]]] = [
+        ("openai_messages, {:,} rows", lambda path: write(path, openai_conversations(), megabytes)),
+        ("tau_bench, {:,} attempts", lambda path: write(path, attempts(), megabytes // 2)),
+        ("claude_code, {:,} sessions", lambda path: write_sessions(path, sessions(), megabytes // 2)),
+        ("otlp, {:,} spans", lambda path: write_spans(path, spans(), megabytes // 2)),
+        ("api_calls, {:,} whole histories", lambda path: write(path, api_calls(), megabytes // 2)),
+    ]
+    for what, made in formats:
+        name = what.partition(",")[0]
+        path = scratch / (name if name == "claude_code" else f"{name}.jsonl")
+        count = made(path)
+        rows += compare(what.format(count), path, ["floor", "duckdb", "etl"], scratch, rounds)
     parts = scratch / "parts"
     parts.mkdir()
     for number in range(8):
         write(parts / f"{number}.jsonl", openai_conversations(seed=number), megabytes // 8)
     rows += compare("openai_messages, 8 files", parts, ["etl", "etl --workers 2"], scratch, rounds)
-    sessions_folder = scratch / "sessions"
-    write_sessions(sessions_folder, sessions(), megabytes // 2)
-    rows += compare("claude_code sessions", sessions_folder, ["floor", "etl"], scratch, rounds)
-    traces = scratch / "traces.jsonl"
-    write_spans(traces, spans(), megabytes // 2)
-    rows += compare("otlp spans", traces, ["floor", "etl"], scratch, rounds)
-    calls = scratch / "calls.jsonl"
-    write(calls, api_calls(), megabytes // 2)
-    rows += compare("api_calls, whole histories", calls, ["floor", "etl"], scratch, rounds)
-    for size in (50, 1_000):
+    for size in (max(1, megabytes // 4), megabytes * 5):
         memory = scratch / f"memory{size}.jsonl"
         write(memory, openai_conversations(), size)
-        rows += compare(f"openai_messages, {size} MB", memory, ["etl"], scratch, 1)
+        rows += compare(f"openai_messages, {size:,} MB", memory, ["etl"], scratch, 1)
         memory.unlink()
     return rows
+
+
+def speed(megabytes: int, rounds: int, scratch: Path) -> str:
+    """The first section of RESULTS.md."""
+    text = results.table(COLUMNS, [row.cells() for row in measure(megabytes, rounds, scratch)])
+    return f"{results.machine()}. The best of {rounds} by CPU, one process unless said; start-up is counted.\n\n{text}"
 
 
 def main() -> None:
     """Measure, print, keep."""
     arguments = argparse.ArgumentParser(description=__doc__)
     arguments.add_argument("--megabytes", type=int, default=200)
-    arguments.add_argument("--rows", type=int, default=200_000, help="of the lake that questions are asked of")
-    arguments.add_argument("--rounds", type=int, default=3)
+    arguments.add_argument("--rows", type=int, default=1_000_000, help="of the lake that is asked and has a night")
+    arguments.add_argument("--files", type=int, default=10_000, help="that do not change overnight")
+    arguments.add_argument("--budget", type=int, nargs="*", default=simulation.BUDGETS, help="of the simulator")
+    arguments.add_argument("--rounds", type=int, default=2)
+    arguments.add_argument("--only", nargs="*", choices=results.MADE, default=results.MADE)
     arguments.add_argument("--no-keep", action="store_true", help="print only")
     given = arguments.parse_args()
-    with tempfile.TemporaryDirectory(prefix="etl-bench-") as scratch:
-        text = table(HEADINGS, measure(given.megabytes, given.rounds, Path(scratch)))
-        asked = exploring.measure(given.rows, Path(scratch), rounds=given.rounds)
-        simulated = section(Path(scratch))
-        others = peers.measure(min(given.megabytes, 50), Path(scratch, "peers"), REPO / ".peers")
-    text += (
-        f"\n\n## Questions over a lake of {given.rows:,} rows\n\nCPU time, the best of {given.rounds} tries in turns "
-        f"with a native DuckDB table of the same rows; both warm.\n\n{table(exploring.HEADINGS, asked)}"
-    )
-    text += "\n" + simulated.rstrip() + "\n\n" + others
-    print(text)
-    if not given.no_keep:
-        today = dt.datetime.now(dt.UTC).date().isoformat()
-        machine = f"{os.cpu_count()} cores, {platform.machine()}, Python {platform.python_version()}"
-        head = (
-            f"# Benchmarks\n\nWritten by `make bench` on {today} ({machine}). CPU seconds, best of {given.rounds}.\n\n"
-        )
-        results = HERE / "RESULTS.md"
-        before = results.read_text(encoding="utf-8") if results.exists() else ""
-        kept = [first_load.kept(before, heading) for heading in KEPT]
-        results.write_text("\n".join([head + text + "\n", *(f"{part}\n" for part in kept if part)]), encoding="utf-8")
+    made: dict[str, Callable[[Path], str]] = {
+        HEADING: lambda scratch: speed(given.megabytes, given.rounds, scratch),
+        peers.HEADING: lambda scratch: peers.section(min(given.megabytes, 50), scratch, REPO / ".peers"),
+        exploring.HEADING: lambda scratch: exploring.section(given.rows, scratch, given.rounds),
+        simulation.HEADING: lambda scratch: simulation.section(scratch, given.budget),
+        nightly.HEADING: lambda scratch: nightly.section(given.rows, given.files, scratch, given.rounds),
+    }
+    for heading in given.only:
+        with tempfile.TemporaryDirectory(prefix="etl-bench-") as scratch:
+            text = made[heading](Path(scratch))
+        print(f"## {heading}\n\n{text}\n", flush=True)
+        if not given.no_keep:
+            results.keep({heading: text})
 
 
 if __name__ == "__main__":

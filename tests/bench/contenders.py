@@ -1,7 +1,7 @@
 """What is compared, each run in a process of its own: `python -m tests.bench.contenders NAME INPUT OUTPUT [WORKERS]`.
 
 Prints one JSON object: CPU seconds (user and system, children included), wall seconds, peak resident memory, bytes
-written.
+written, rows.
 """
 
 from __future__ import annotations
@@ -13,8 +13,10 @@ import time
 from collections.abc import Callable
 from pathlib import Path
 
+from tests.bench.peer_contenders import peak_bytes
 
-def floor(source: Path, target: Path, workers: int) -> None:
+
+def floor(source: Path, target: Path, workers: int) -> int | None:
     """The least that any reader does: decode every line, and compress the same bytes as fast as zstd can."""
     import orjson
     import zstandard
@@ -29,24 +31,27 @@ def floor(source: Path, target: Path, workers: int) -> None:
                     for line in lines:
                         orjson.loads(line)
                     out.write(compressor.compress(block))
+    return None
 
 
-def duckdb_copy(source: Path, target: Path, workers: int) -> None:
+def duckdb_copy(source: Path, target: Path, workers: int) -> int | None:
     """What a user would do without us: DuckDB's JSON reader into zstd Parquet, on one thread."""
     import duckdb
 
+    files = f"{source}/*.jsonl" if source.is_dir() else str(source)
     with duckdb.connect(config={"threads": 1}) as db:
-        db.execute(f"COPY (SELECT * FROM read_json('{source}')) TO '{target}' (FORMAT parquet, COMPRESSION zstd)")
+        copy = f"COPY (SELECT * FROM read_json('{files}')) TO '{target}' (FORMAT parquet, COMPRESSION zstd)"
+        return int(db.execute(copy).fetchall()[0][0])
 
 
-def etl_ingest(source: Path, target: Path, workers: int) -> None:
+def etl_ingest(source: Path, target: Path, workers: int) -> int | None:
     """The product: detection, pairing, redaction, checks and commit on."""
     import etl
 
-    etl.ingest([source], lake=target, workers=workers)
+    return etl.ingest([source], lake=target, workers=workers).rows.added
 
 
-CONTENDERS: dict[str, Callable[[Path, Path, int], None]] = {
+CONTENDERS: dict[str, Callable[[Path, Path, int], int | None]] = {
     "floor": floor,
     "duckdb": duckdb_copy,
     "etl": etl_ingest,
@@ -62,12 +67,12 @@ def _written(target: Path) -> int:
 def main(name: str, source: str, target: str, workers: str = "1") -> None:
     """Run one contender and print what it took."""
     started = time.monotonic()
-    CONTENDERS[name](Path(source), Path(target), int(workers))
+    out = CONTENDERS[name](Path(source), Path(target), int(workers))
     wall = time.monotonic() - started
     own, children = resource.getrusage(resource.RUSAGE_SELF), resource.getrusage(resource.RUSAGE_CHILDREN)
     cpu = own.ru_utime + own.ru_stime + children.ru_utime + children.ru_stime
-    peak = own.ru_maxrss * (1 if sys.platform == "darwin" else 1024)
-    print(json.dumps({"cpu": cpu, "wall": wall, "peak": peak, "written": _written(Path(target))}))
+    peak = peak_bytes(own.ru_maxrss)
+    print(json.dumps({"cpu": cpu, "wall": wall, "peak": peak, "written": _written(Path(target)), "out": out}))
 
 
 if __name__ == "__main__":

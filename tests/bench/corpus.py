@@ -15,95 +15,15 @@ from pathlib import Path
 from typing import Any
 
 _SYLLABLES = [
-    "ba",
-    "be",
-    "bi",
-    "bo",
-    "ca",
-    "ce",
-    "co",
-    "cu",
-    "da",
-    "de",
-    "di",
-    "do",
-    "fa",
-    "fe",
-    "fi",
-    "ga",
-    "ge",
-    "go",
-    "ha",
-    "he",
-    "in",
-    "ka",
-    "ke",
-    "la",
-    "le",
-    "li",
-    "lo",
-    "ma",
-    "me",
-    "mi",
-    "mo",
-    "na",
-    "ne",
-    "no",
-    "pa",
-    "pe",
-    "po",
-    "ra",
-    "re",
-    "ri",
-    "ro",
-    "sa",
-    "se",
-    "si",
-    "so",
-    "ta",
-    "te",
-    "ti",
-    "to",
-    "va",
-    "ve",
-    "wi",
-    "xo",
-    "ya",
+    "ba", "be", "bi", "bo", "ca", "ce", "co", "cu", "da", "de", "di", "do", "fa", "fe", "fi", "ga", "ge", "go",
+    "ha", "he", "in", "ka", "ke", "la", "le", "li", "lo", "ma", "me", "mi", "mo", "na", "ne", "no", "pa", "pe",
+    "po", "ra", "re", "ri", "ro", "sa", "se", "si", "so", "ta", "te", "ti", "to", "va", "ve", "wi", "xo", "ya",
     "za",
-]
+]  # fmt: skip
 _COMMON = [
-    "the",
-    "of",
-    "and",
-    "to",
-    "in",
-    "is",
-    "for",
-    "that",
-    "on",
-    "with",
-    "as",
-    "are",
-    "be",
-    "this",
-    "by",
-    "from",
-    "or",
-    "an",
-    "not",
-    "at",
-    "have",
-    "it",
-    "was",
-    "which",
-    "can",
-    "will",
-    "if",
-    "all",
-    "has",
-    "one",
-    "more",
-]
+    "the", "of", "and", "to", "in", "is", "for", "that", "on", "with", "as", "are", "be", "this", "by", "from",
+    "or", "an", "not", "at", "have", "it", "was", "which", "can", "will", "if", "all", "has", "one", "more",
+]  # fmt: skip
 
 
 class Words:
@@ -408,6 +328,13 @@ def _trace(words: Words, trace: str) -> list[dict[str, Any]]:
     )
     span("invoke_agent demo", {"gen_ai.operation.name": "invoke_agent", "gen_ai.agent.name": "demo"}, parent=None)
     return made
+
+
+def attempts() -> Iterator[dict[str, Any]]:
+    """Attempts as τ-bench writes them, endless."""
+    for number, made in enumerate(openai_conversations(seed=7)):
+        info = {"task": {"user_id": f"u{number}", "actions": [], "instruction": "Ask.", "outputs": []}}
+        yield {"task_id": number, "reward": float(number % 2), "info": info, "traj": made["messages"], "trial": 0}
 
 
 def write_spans(path: Path, made: Iterator[list[dict[str, Any]]], megabytes: int) -> int:

@@ -20,6 +20,7 @@ from etl.lake import Lake, StagingWriter
 from etl.query import connect
 from etl.redact import Redactor
 from etl.schema import arrow_schema
+from tests.bench import results
 from tests.bench.corpus import Words
 
 CHUNK = 50_000
@@ -90,7 +91,8 @@ class Asked(NamedTuple):
         return [self.question, f"{self.lake * 1e3:.0f}", f"{self.native * 1e3:.0f}", f"{self.lake / self.native:.2f}"]
 
 
-HEADINGS = ["question", "lake CPU ms", "native table CPU ms", "ratio"]
+HEADING = "Questions over a lake"
+COLUMNS = ["question", "lake CPU ms", "native table CPU ms", "ratio"]
 
 
 def make_lake(folder: Path, rows: int) -> Lake:
@@ -162,6 +164,15 @@ def measure(rows: int, scratch: Path, *, rounds: int = 3) -> list[Asked]:
     return asked
 
 
+def section(rows: int, scratch: Path, rounds: int) -> str:
+    """The section of RESULTS.md."""
+    asked = results.table(COLUMNS, [line.cells() for line in measure(rows, scratch, rounds=rounds)])
+    return (
+        f"{results.machine()}. A lake of {rows:,} rows; CPU time, the best of {rounds} tries in turns with a native "
+        f"DuckDB table of the same rows, both warm (`python -m tests.bench.exploring --rows {rows}`).\n\n{asked}"
+    )
+
+
 def _timed(run: functools.partial[duckdb.DuckDBPyConnection]) -> tuple[float, list[tuple[object, ...]]]:
     began = time.process_time()
     answer = run().fetchall()
@@ -175,7 +186,7 @@ def main() -> None:
     arguments.add_argument("--keep", type=Path, help="a folder for the lake, which stays")
     given = arguments.parse_args()
     with tempfile.TemporaryDirectory(prefix="etl-bench-") as scratch:
-        for line in [HEADINGS, *(asked.cells() for asked in measure(given.rows, given.keep or Path(scratch)))]:
+        for line in [COLUMNS, *(asked.cells() for asked in measure(given.rows, given.keep or Path(scratch)))]:
             print("\t".join(line))
 
 

@@ -18,12 +18,12 @@ from pathlib import Path
 from typing import Any
 
 from etl import ingest
+from tests.bench import results
 
 FILES = 20
 SPANS_OF_A_BATCH = 50
 TURNS = 3
-RESULTS = Path(__file__).parent / "RESULTS.md"
-HEADING = "## First load of many spans"
+HEADING = "First load of many spans"
 TABLE = (
     "One process; spans shuffled over 20 files, seven to a conversation (`python -m tests.bench.first_load`).\n\n"
     "| spans | MB | CPU s | peak MB | a night of 100 spans: CPU s | its peak MB |\n"
@@ -124,30 +124,15 @@ def load(paths: list[Path], lake: Path) -> dict[str, Any]:
     return answer.get()
 
 
-def kept(results: str, heading: str = HEADING) -> str:
-    """A section of RESULTS.md that `make bench` leaves as it is: by default the one that this measures; empty where
-    there is none.
-    """
-    start = results.find(heading)
-    if start < 0:
-        return ""
-    end = results.find("\n## ", start + 1)
-    return results[start : end if end >= 0 else len(results)].strip()
-
-
 def _keep(size: int, first: dict[str, Any], night: dict[str, Any]) -> None:
     """Add the line of this run to the section."""
-    results = RESULTS.read_text(encoding="utf-8")
-    section = kept(results)
     line = (
         f"| {first['records']:,} | {size // 1_000_000:,} | {first['cpu_seconds']} | {first['peak_mb']:,} | "
         f"{night['cpu_seconds']} | {night['peak_mb']} |"
     )
-    table, after = section.rsplit("\n| ", 1) if section else (f"{HEADING}\n\n{TABLE}", "")
-    last, _, rest_of_section = after.partition("\n")
-    text = f"{table}\n| {last}\n{line}\n{rest_of_section}".rstrip() if section else f"{table}\n{line}"
-    rest = results.replace(section, text) if section else f"{results.rstrip()}\n\n{text}\n"
-    RESULTS.write_text(rest, encoding="utf-8")
+    before, last, after = (results.kept(HEADING) or TABLE).rpartition("\n|")
+    row, _, rest = after.partition("\n")
+    results.keep({HEADING: f"{before}{last}{row}\n{line}\n{rest}"})
 
 
 def main() -> None:

@@ -1,11 +1,14 @@
 """What a night costs on a lake that is full, beside the same night on an empty one: `python -m tests.bench.nightly`.
 
 CPU seconds of the whole command, children included. The full lake gets made-up rows through the lake's own writer.
+`--keep` writes the section into RESULTS.md.
 """
 
 from __future__ import annotations
 
 import argparse
+import itertools
+import json
 import resource
 import shutil
 import subprocess
@@ -13,11 +16,13 @@ import sys
 import tempfile
 from pathlib import Path
 
+from tests.bench import results
 from tests.bench.corpus import openai_conversations, write
 from tests.bench.exploring import make_lake
 
 KB_OF_A_ROW = 22
 """About what a conversation of the corpus takes, so that the new ones are one in a hundred."""
+HEADING = "A night on a full lake"
 REPO = Path(__file__).parents[2]
 
 
@@ -46,10 +51,32 @@ def night(full: Path, logs: Path, scratch: Path, rounds: int) -> tuple[float, fl
 def many_files(folder: Path, files: int, scratch: Path) -> tuple[float, float]:
     """First ingest of many files of one conversation, and the next night, in which none has changed."""
     folder.mkdir()
-    for number in range(files):
-        write(folder / f"{number}.jsonl", openai_conversations(seed=number), 0)
+    for number, conversation in enumerate(itertools.islice(openai_conversations(), files)):
+        (folder / f"{number}.jsonl").write_text(json.dumps(conversation) + "\n", encoding="utf-8")
     lake = scratch / "many-lake"
-    return cpu_of("ingest", folder, "--lake", lake), cpu_of("ingest", folder, "--lake", lake)
+    return cpu_of("ingest", folder, "--lake", lake), min(cpu_of("ingest", folder, "--lake", lake) for _ in range(3))
+
+
+def section(rows: int, files: int, scratch: Path, rounds: int) -> str:
+    """The section of RESULTS.md."""
+    full, logs = scratch / "full", scratch / "new.jsonl"
+    make_lake(full, rows)
+    new = write(logs, openai_conversations(seed=9), max(1, rows * KB_OF_A_ROW // 100_000))
+    empty, more = night(full, logs, scratch, rounds)
+    first, again = many_files(scratch / "many", files, scratch)
+    return (
+        f"{results.machine()}. CPU seconds of the whole command, the best of {rounds} "
+        f"(`python -m tests.bench.nightly --rows {rows}`).\n\n"
+        + results.table(
+            ["what", "CPU s", "against", "CPU s", "ratio"],
+            [
+                [f"{new:,} new rows, on a lake of {rows:,}", f"{more:.2f}", "on an empty lake", f"{empty:.2f}",
+                 f"{more / empty:.2f}"],
+                [f"{files:,} files, unchanged", f"{again:.2f}", "their first ingest", f"{first:.2f}",
+                 f"{again / first:.3f}"],
+            ],
+        )
+    )  # fmt: skip
 
 
 def main() -> None:
@@ -58,21 +85,13 @@ def main() -> None:
     arguments.add_argument("--rows", type=int, default=1_000_000)
     arguments.add_argument("--files", type=int, default=10_000)
     arguments.add_argument("--rounds", type=int, default=2)
+    arguments.add_argument("--keep", action="store_true", help="write the section into RESULTS.md")
     given = arguments.parse_args()
-    with tempfile.TemporaryDirectory(prefix="etl-nightly-") as folder:
-        scratch = Path(folder)
-        full = scratch / "full"
-        make_lake(full, given.rows)
-        logs = scratch / "new.jsonl"
-        new = write(logs, openai_conversations(seed=9), max(1, given.rows * KB_OF_A_ROW // 100_000))
-        empty, more = night(full, logs, scratch, given.rounds)
-        print(
-            f"{new:,} new rows: {empty:.2f} CPU s on an empty lake, {more:.2f} on one of {given.rows:,}: "
-            f"{more / empty:.2f}"
-        )
-        if given.files:
-            first, again = many_files(scratch / "many", given.files, scratch)
-            print(f"{given.files:,} files: {first:.2f} CPU s at first, {again:.2f} unchanged: {again / first:.1%}")
+    with tempfile.TemporaryDirectory(prefix="etl-nightly-") as scratch:
+        text = section(given.rows, given.files, Path(scratch), given.rounds)
+    print(text)
+    if given.keep:
+        results.keep({HEADING: text})
 
 
 if __name__ == "__main__":

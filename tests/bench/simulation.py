@@ -10,6 +10,7 @@ import resource
 import subprocess
 import sys
 import time
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -17,11 +18,13 @@ import rensa
 
 import etl
 from etl.simulator.leaks import NEAR, minhash
+from tests.bench import results
 from tests.simulator.shop import PROMPT, TOOLS
 
 REPO = Path(__file__).parents[2]
 BUDGETS = (10_000, 100_000)
-HEADINGS = [
+HEADING = "Simulation"
+COLUMNS = [
     "budget",
     "rows per CPU s",
     "rows per wall s",
@@ -62,10 +65,10 @@ def run(budget: int, folder: Path) -> Simulated:
     return Simulated(**json.loads(done.stdout.splitlines()[-1]))
 
 
-def section(folder: Path) -> str:
-    """The table of all budgets, in Markdown."""
-    rows = [HEADINGS, ["---"] * len(HEADINGS), *(run(budget, folder).cells() for budget in BUDGETS)]
-    return "\n## Simulation\n\n" + "\n".join("| " + " | ".join(row) + " |" for row in rows) + "\n"
+def section(folder: Path, budgets: Sequence[int]) -> str:
+    """The section of RESULTS.md."""
+    rows = [run(budget, folder).cells() for budget in budgets]
+    return f"{results.machine()}. CPU seconds are of one process.\n\n{results.table(COLUMNS, rows)}"
 
 
 def near_share(asks: list[str]) -> float:
