@@ -24,7 +24,7 @@ from typing import Annotated, Any, Literal
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator, model_validator
 
 from etl.errors import UsageError, first_fault
-from etl.redact import POLICIES
+from etl.policies import POLICIES
 
 
 class _Table(BaseModel):

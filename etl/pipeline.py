@@ -22,6 +22,7 @@ from etl.errors import UsageError
 from etl.footprint import settled
 from etl.framing import LIMITS, Limits
 from etl.lake import KnownFile, Lake, StagedFile
+from etl.policies import KEYED, check_policy
 from etl.report import UNDETECTED, FileResult, Report
 from etl.runs import drift, run_report, source_runs
 from etl.staging import Settings
@@ -155,6 +156,7 @@ def run_settings(
     dry_run: bool, strict: bool,
 ) -> Settings:  # fmt: skip
     """The settings of a run, with a batch id of its own; UsageError where `now` is no time."""
+    check_policy(redact)
     if now is None:
         from etl.reading import micros_now
 
@@ -169,7 +171,7 @@ def run_settings(
 
 def keyed(lake: Lake, settings: Settings) -> Settings:
     """The settings with the key of the lake's pseudonyms, where the policy needs one."""
-    if settings.redact != "pii" or settings.key is not None:
+    if settings.redact not in KEYED or settings.key is not None:
         return settings
     return settings._replace(key=lake_key(lake))
 

@@ -85,10 +85,11 @@ def redact_option(command: Command) -> Command:
     """`--redact`, wherever rows are written."""
     return click.option(
         "--redact",
-        type=click.Choice(["none", "secrets", "pii"]),
+        type=click.Choice(["none", "secrets", "pii", "strict"]),
         default="secrets",
         show_default=True,
-        help="What is replaced by a label before anything is written: secrets, or personal data (pii) too.",
+        help="What is replaced by a label before anything is written: secrets, personal data (pii) too, or names and "
+        "postal addresses besides (strict).",
     )(command)
 
 

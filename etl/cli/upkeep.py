@@ -238,13 +238,14 @@ def redact(lake: str, as_json: bool, redact: str, check: bool, dry_run: bool) ->
     from etl.cli.tables import console, print_listing
     from etl.cli.values import print_json
     from etl.pipeline import lake_key
+    from etl.policies import KEYED
     from etl.redact import Redactor
     from etl.schema import TABLES
 
     if check == dry_run:
         raise click.UsageError("give --check to redact the lake, or --dry-run to only look")
     with _open(lake) as opened:
-        redactor = Redactor(redact, pseudonym_key() or (lake_key(opened) if redact == "pii" else None))
+        redactor = Redactor(redact, pseudonym_key() or (lake_key(opened) if redact in KEYED else None))
         found = {table: opened.rewrite(table, partial(_masked, redactor, table), dry_run=dry_run) for table in TABLES}
     if as_json:
         print_json({"rewritten" if check else "found": found})

@@ -14,6 +14,6 @@ replacements (`leaves`).
 
 from __future__ import annotations
 
-from etl.redact.redactor import POLICIES, Redacted, Redactor
+from etl.redact.redactor import Redacted, Redactor
 
-__all__ = ["POLICIES", "Redacted", "Redactor"]
+__all__ = ["Redacted", "Redactor"]

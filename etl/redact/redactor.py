@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, final
 import pyarrow as pa
 
 from etl.errors import UsageError
+from etl.policies import KEYED, check_policy
 from etl.redact import kept, rules
 from etl.redact.leaves import COPIES, UNMASKED, BytesAsText, Plan, masked_array, string_leaves
 from etl.redact.search import masked_texts
@@ -17,9 +18,6 @@ from etl.schema import TABLES
 
 if TYPE_CHECKING:
     from etl.redact.personal import Personal
-
-POLICIES = ("secrets", "pii", "none")
-"""What can be asked for: secrets; secrets and personal data; nothing, for rows known to hold neither."""
 
 _SEAL = object()
 _COUNTS = "redactions"
@@ -56,18 +54,15 @@ class Redactor:
     """
 
     def __init__(self, policy: str = "secrets", key: bytes | None = None) -> None:
-        if policy not in POLICIES:
-            raise UsageError(f"no redaction policy is called {policy!r}; use one of: {_known()}")
+        check_policy(policy)
         self.policy = policy
         self.version = "none" if policy == "none" else f"{rules.VERSION}+{kept.version()}"
         self._personal = None
-        if policy == "pii":
-            from etl.redact import personal
-
+        if policy in KEYED:
             if not key:
-                raise UsageError("the redaction policy pii needs a key for its pseudonyms")
-            self._personal = personal.Personal(key)
-            self.version += f"+{personal.VERSION}"
+                raise UsageError(f"the redaction policy {policy} needs a key for its pseudonyms")
+            self._personal = _personal_rules(policy, key)
+            self.version += f"+{self._personal.version}"
 
     def table(self, name: str, table: pa.Table) -> Redacted:
         """The rows with every secret replaced by its label, and `redactions` counting them, added to what it held."""
@@ -93,8 +88,14 @@ class Redactor:
         return masked_text.text, dict(masked_text.counts)
 
 
-def _known() -> str:
-    return ", ".join(repr(policy) for policy in POLICIES)
+def _personal_rules(policy: str, key: bytes) -> Personal:
+    if policy == "strict":
+        from etl.redact.strict import Strict
+
+        return Strict(key)
+    from etl.redact.personal import Personal
+
+    return Personal(key)
 
 
 def _masked(name: str, table: pa.Table, personal: Personal | None) -> pa.Table:

@@ -12,7 +12,7 @@ from collections import Counter
 from collections.abc import Iterable
 from typing import NamedTuple
 
-LABEL = re.compile(r"<(?:SECRET_[a-z0-9_]+|(?:EMAIL|PHONE|CARD|IBAN|NATIONAL_ID|IP)_[0-9a-f]{8})>")
+LABEL = re.compile(r"<(?:SECRET_[a-z0-9_]+|(?:EMAIL|PHONE|CARD|IBAN|NATIONAL_ID|IP|PERSON|ADDRESS)_[0-9a-f]{8})>")
 """Everything `label` and `pseudonym` can return; no rule may match it."""
 
 
