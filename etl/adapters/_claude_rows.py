@@ -9,7 +9,7 @@ from etl.adapters._claude_lines import QUEUE, SPEAKERS, Line, canonical, is_glob
 from etl.adapters._claude_messages import Transcript
 from etl.adapters._claude_response import Response
 from etl.adapters._claude_sessions import Launch, copies, launches, name_threads
-from etl.adapters._claude_text import is_interruption, text_of
+from etl.adapters._claude_text import commanded, is_interruption, text_of
 from etl.adapters._claude_tree import Path, Thread, ordered, paths
 from etl.conversation import Conversation, Identity, Message, Record, StoredEvent, Tokens
 
@@ -159,7 +159,7 @@ class _Made:
         self.flags = self.transcript.flags
         own = [response for response in self.transcript.responses if not response.inherited and not response.synthetic]
         self.conversation = Conversation(messages, self.records, native_id=identity.key, branch=identity.branch)
-        self.conversation.flags = self.flags
+        self.conversation.flags, self.conversation.prompt = self.flags, commanded(messages)
         self.conversation.extra = self.transcript.began_with
         self.conversation.usage = self._usage(own)
         self.conversation.agent = HARNESS

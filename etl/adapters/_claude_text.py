@@ -10,9 +10,11 @@ apart.
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 from etl.adapters._blocks import plain
+from etl.conversation import Message
 
 _STARTS = (
     "<command-name>",
@@ -245,3 +247,31 @@ def texts_in(value: Any) -> tuple[str, ...]:
     if not isinstance(value, dict):
         return ()
     return tuple(plain(item) for item in value.values() if isinstance(item, str) and item)
+
+
+_COMMAND = re.compile(r"<command-name>\s*(/?[^<]{1,200}?)\s*</command-name>")
+_GIVEN = re.compile(r"<command-args>\s*([^<]{0,100000}?)\s*</command-args>")
+_LOCAL = ("<local-command-stdout>", "<local-command-stderr>")
+
+
+def commanded(messages: Sequence[Message]) -> str | None:
+    """What a person asked by a command, as they typed it: where the model answers before they say anything else.
+
+    A command that the program ran by itself has its output after it.
+
+    >>> echo = Message("user", "<command-name>/fix</command-name><command-args>a.py</command-args>", synthetic=True)
+    >>> commanded([echo, Message("assistant", "Done.")]), commanded([echo, Message("user", "Hi")])
+    ('/fix a.py', None)
+    """
+    typed: str | None = None
+    for message in messages:
+        if message.role == "user" and not message.synthetic:
+            return None
+        if typed is not None and message.role == "assistant" and not message.synthetic:
+            return typed
+        if message.content.lstrip().startswith(_LOCAL):
+            typed = None
+        elif typed is None and message.role == "user" and (name := _COMMAND.search(message.content)) is not None:
+            given = _GIVEN.search(message.content)
+            typed = " ".join(part for part in (name[1], given[1] if given is not None else "") if part)
+    return None

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any
 
@@ -19,6 +20,8 @@ if TYPE_CHECKING:
 _OUTPUTS = frozenset({"function_call_output", "custom_tool_call_output", "tool_search_output", "tool_result",
                       "local_shell_call_output", "mcp_tool_call_output"})  # fmt: skip
 _PASSED_ON = ("internal_chat_message_metadata_passthrough", "metadata")
+
+_LABEL = re.compile(r"<image(?: name=([^<>\n]{0,80}))?>|</image>")
 
 
 class Items:
@@ -146,7 +149,7 @@ class Items:
         found = [(True, blocks)] if synthetic else runs([block for block in blocks if block is not None], is_harness)
         count = len(self._session.entries)
         for harness, run in found:
-            said = read(run)
+            said = read(_unlabelled(run))
             if not said.text and not said.parts:
                 continue
             extra: dict[str, Any] = rest if len(self._session.entries) == count else {}
@@ -251,6 +254,22 @@ class Items:
         message = self._piece(line)
         if turn is not None and (message.extra or {}).get("turn_id") != turn:
             message.extra = {**(message.extra or {}), "turn_id": turn}
+
+
+def _unlabelled(blocks: list[Any]) -> list[Any]:
+    """The blocks of a message without the labels that the program puts around an image; an image keeps its own."""
+    found: list[Any] = []
+    label: str | None = None
+    for block in blocks:
+        text = text_of(block, "text")
+        if text is not None and (opened := _LABEL.fullmatch(text.strip())) is not None:
+            label = opened[1]
+        elif label is not None and isinstance(block, dict) and block.get("type") == "input_image":
+            found.append({**block, "label": label})
+            label = None
+        else:
+            found.append(block)
+    return found if any(text_of(block, "type") == "input_image" for block in blocks) else blocks
 
 
 def call_id(payload: dict[str, Any]) -> str | None:

@@ -95,6 +95,7 @@ _CODE = re.compile(
     r"(?:Chunk ID: [^\n]{0,80}\n)?(?:Wall time: [^\n]{0,40}\n)?(?:Exit code:|Process exited with code) (-?\d{1,9})\b"
 )
 _WALL = re.compile(r"(?:[^\n]{0,120}\n){0,2}Wall time: (\d{1,9}(?:\.\d{1,9})?) seconds")
+_LATE = ("command timed out after", "tool call error: timed out awaiting")
 _DENIED = re.compile(
     r"(?:exec_command failed[^\n]{0,80}|exec command )?rejected by user|[^\n]{0,80}\brejected by user\b"
 )
@@ -111,7 +112,7 @@ def condition_of(text: str) -> str | None:
     """What a call met, where the text of its result says so in Codex's own words."""
     if _DENIED.match(text):
         return "permission_denied"
-    return "timeout" if text.startswith("command timed out after") else None
+    return "timeout" if text.startswith(_LATE) else None
 
 
 def _milliseconds(duration: Any) -> float | None:

@@ -298,3 +298,22 @@ def test_a_prompt_typed_while_the_model_worked() -> None:
     ]
     assert row["message_info"][3]["extra"]["notes"][0]["attachment"]["type"] == "hook_success"
     assert row["n_turns"] == 2
+
+
+def test_a_command_that_the_model_answers_is_the_prompt() -> None:
+    named, typed = Session("s-1"), Session("s-2")
+    for session in (named, typed):
+        session.user("<command-name>/model</command-name>\n<command-args>demo</command-args>")
+        session.user("<local-command-stdout>Set model to demo</local-command-stdout>")
+    named.user(
+        "<command-message>mend</command-message>\n<command-name>/mend</command-name>\n<command-args>net</command-args>"
+    )
+    named.user([text("Mend what is named.")], isMeta=True)
+    typed.user("Mend the net.")
+    prompts = []
+    for session in (named, typed):
+        session.assistant(text("Mended."))
+        session.user("Thanks.")
+        (row,) = rows(session.lines)
+        prompts.append(row["prompt"])
+    assert prompts == ["/mend net", "Mend the net."]

@@ -239,3 +239,20 @@ def test_sample_secrets_and_unknown_lines(samples: Path, lake: Path) -> None:
     report = read_in(lake, samples / "codex")
     assert report["ignored"] == {"record_type": 2, "unknown_type:tide_report": 1}
     assert "FAKE0000" not in json.dumps([row["messages"] for row in rows(lake)])
+
+
+def test_the_labels_around_an_image_are_not_typed(tmp_path: Path, lake: Path) -> None:
+    rollout = Rollout("labels")
+    image = {"type": "input_image", "image_url": "data:image/png;base64,AAAA"}
+    texts = ["<image name=[Image #1]>", "</image>", "Which thread is [Image #1]?"]
+    blocks = [{"type": "input_text", "text": text} for text in texts]
+    rollout.item("message", role="user", content=[blocks[0], image, *blocks[1:]])
+    rollout.event("user_message", message=texts[2], images=[image["image_url"]])
+    rollout.call("c1", "mcp__loom__look", "tool call error: timed out awaiting tools/call after 60s")
+    path = tmp_path / "labels.jsonl"
+    path.write_text("".join(f"{line}\n" for line in rollout.lines), encoding="utf-8")
+    read_in(lake, path)
+    (row,) = rows(lake)
+    assert (row["prompt"], row["n_turns"]) == ("Which thread is [Image #1]?", 1)
+    assert json.loads(row["message_info"][0]["parts"]) == [{**image, "label": "[Image #1]"}]
+    assert [step["condition"] for step in row["steps"]] == ["timeout"]
