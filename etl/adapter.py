@@ -13,12 +13,15 @@ import importlib
 import pkgutil
 from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
-from typing import Any, ClassVar, NamedTuple
+from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
 
 import etl.adapters
 from etl.conversation import Conversation, Ignored, Outcome, Record, StoredEvent, Unusable
 from etl.errors import UsageError
 from etl.framing import Framed, Limits, frame
+
+if TYPE_CHECKING:
+    from etl.mapping import Mapping as Map
 
 
 class Sample(NamedTuple):
@@ -126,12 +129,12 @@ def adapters() -> dict[str, Adapter]:
     return dict(sorted(found.items()))
 
 
-def adapter_named(name: str) -> Adapter:
-    """The adapter of that name; UsageError lists the known ones otherwise."""
+def adapter_named(name: str, mapping: Map | None = None) -> Adapter:
+    """The adapter of that name, the one of maps with the map of the run; UsageError lists the known ones otherwise."""
     if name == "mapped":
         from etl.mapped import Mapped
 
-        return Mapped()
+        return Mapped(mapping)
     known = adapters()
     if name not in known:
         raise UsageError(f"no format is called {name!r}; known formats: {', '.join(known)}")

@@ -9,7 +9,6 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
 from etl.discover import FoundFile, members
-from etl.errors import UsageError
 from etl.lake import KnownFile
 from etl.report import FileResult
 
@@ -47,8 +46,7 @@ def changes(
     adapter's name.
 
     Files that failed or were skipped are looked at again, since an adapter may read them now. `reparse` reads
-    unchanged files again, as after a change of their adapter; those that an older version of the map read are read
-    again without it. UsageError where the map was changed and its version was not.
+    unchanged files again, as after a change of their adapter; those that another map read are read again without it.
     """
     version = None if mapping is None else mapping.adapter_version
     names = [source] if source is not None else list(known)
@@ -88,15 +86,8 @@ def _change(
 
 
 def _is_stale(known: KnownFile, version: int | None) -> bool:
-    """Whether another map read the file; UsageError where it has the version of this one and says something else."""
-    if version is None or known.adapter_version is None or known.adapter_version == version:
-        return False
-    if known.adapter_version >> 20 == version >> 20:
-        raise UsageError(
-            f"the map says something else than when it last read {known.uri}, and is still version {version >> 20}: "
-            "raise `version` in it, so that what it read is read again"
-        )
-    return True
+    """Whether the file was read by another map, or by this one when it said something else."""
+    return version is not None and known.adapter_version not in (None, version)
 
 
 def _same(file: FoundFile, known: KnownFile) -> bool:

@@ -282,11 +282,15 @@ def _refuse(sample: Sample, scores: dict[str, float]) -> None:
     if all(isinstance(value, dict) and _only_asks(value) for value in sample.values):
         raise Skipped(f"{sample.uri}: tasks or prompts without an answer of a model")
     if all(_is_flat(value) and not _speaks(value) for value in sample.values):
-        raise Skipped(f"{sample.uri}: rows of plain values, none that a conversation has (metrics, ids)")
+        raise Skipped(
+            f"{sample.uri}: rows of plain values, none that a conversation has (metrics, ids); where they hold one, "
+            "say which column is what with --map, see `etl formats --map-example`"
+        )
     claims = [f"{name} {score:.2f}" for name, score in sorted(scores.items(), key=lambda item: -item[1])[:3] if score]
     nearest = f"nearest: {', '.join(claims)}" if claims else "no adapter scores it above 0"
     raise DetectionError(
-        f"{sample.uri}: no known conversation format ({nearest}); name one with --format, see `etl formats`"
+        f"{sample.uri}: no known conversation format ({nearest}); name one with --format, see `etl formats`, or say "
+        "which column is what with --map"
     )
 
 

@@ -148,6 +148,7 @@ def _entry(path: Path) -> FoundFile:
         found = path.stat()
         return FoundFile(str(path), path, found.st_size, int(found.st_mtime * 1_000_000) * 1_000)
     absolute = os.path.abspath(path)  # noqa: PTH100 (a link keeps its own name)
+    path = Path(absolute)  # what is said of it names it as the report does
     # A name that is no UTF-8 is shown with its bytes escaped, as a table can hold it.
     uri = os.fsencode(absolute).decode("utf-8", "backslashreplace")
     try:

@@ -33,6 +33,10 @@ WINDOW_DAYS = 7
 """Days before and after a record in which the rest of its conversation is looked for."""
 
 
+STORED_NESTING = 10_000
+"""An adapter may put into a payload what lay in texts; what could be written can be read."""
+
+
 class LiveFiles(Protocol):
     """What a lake tells of a live data file."""
 
@@ -275,7 +279,7 @@ def _by_day(files: Iterable[LiveFiles], source: str) -> dict[str, list[str]]:
 
 def stored_record(raw: bytes, line: int | None, offset: int | None, uri: str) -> Record:
     try:
-        value, notes, mended = decode(raw)
+        value, notes, mended = decode(raw, STORED_NESTING)
     except JsonError as error:
         raise LakeError(
             f"{uri}: a stored event of offset {offset} is no JSON any more ({error}); run `etl verify`"

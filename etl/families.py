@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 from etl.adapter import adapter_named
 from etl.conversation import Conversation, Ignored, StoredEvent
@@ -13,6 +13,9 @@ from etl.decode import encode
 from etl.identity import Occurrences
 from etl.normalise import FileMemory, Refused, Stream, normalise
 from etl.row import Row
+
+if TYPE_CHECKING:
+    from etl.mapping import Mapping as Map
 
 
 class FamilyRows(NamedTuple):
@@ -28,9 +31,10 @@ class FamilyRows(NamedTuple):
 class Families:
     """Families of one source and adapter, on their way to rows."""
 
-    def __init__(self, source: str, name: str) -> None:
+    def __init__(self, source: str, name: str, mapping: Map | None = None) -> None:
+        """`mapping` is the map of the run, which goes before those that read a conversation earlier."""
         self._source = source
-        self.adapter = adapter_named(name)
+        self.adapter = adapter_named(name, mapping)
         self._memory = FileMemory()
 
     def rows(self, family: Sequence[StoredEvent]) -> FamilyRows:

@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import re
 import threading
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from contextlib import contextmanager
 
 import duckdb
@@ -39,6 +39,7 @@ _IN_MEMORY = {
 """What a statement may be: whatever it writes lies in the memory of the connection."""
 
 _EXPLAIN = re.compile(r"EXPLAIN\s+(?:ANALYZE\s+)?(?:\([^()]*\)\s*)?", re.IGNORECASE)
+_INSTALLS = re.compile(r"(?:FORCE\s+)?INSTALL\b", re.IGNORECASE)
 _NO_TABLE = re.compile(r"Table with name \S*[/.:*]\S* does not exist")
 """A file or an address in the place of a table."""
 
@@ -64,6 +65,8 @@ def only_in_memory(connection: duckdb.DuckDBPyConnection, sql: str) -> None:
             only_in_memory(connection, _explained(statement.query))
         elif kind not in _IN_MEMORY:
             name = "such a statement" if kind is None else kind.name.replace("_", " ")
+            if kind == StatementType.LOAD and _INSTALLS.match(_plain(statement.query)):
+                name = "INSTALL"  # of one kind with LOAD
             raise UsageError(f"{name} is not run here: {HINT}")
 
 
@@ -111,14 +114,16 @@ def _kind(statement: duckdb.Statement) -> StatementType | None:
 
 def _explained(sql: str) -> str:
     """The statement behind EXPLAIN; the whole text, which is then refused, where that cannot be told."""
-    words = _without_comments(sql, duckdb.tokenize(sql))
+    words = _plain(sql)
     match = _EXPLAIN.match(words)
     if match is None:
         raise UsageError(f"this EXPLAIN is not run here: {HINT}")
     return words[match.end() :]
 
 
-def _without_comments(sql: str, tokens: Sequence[tuple[int, object]]) -> str:
+def _plain(sql: str) -> str:
+    """The statement without its comments."""
+    tokens = duckdb.tokenize(sql)
     ends = [*(start for start, _ in tokens[1:]), len(sql.encode())]
     text = sql.encode()
     parts = [(text[start:end], kind) for (start, kind), end in zip(tokens, ends, strict=True)]

@@ -69,9 +69,11 @@ class Mapped(Adapter):
                 yield reading.conversation(record)
 
     def assemble(self, family: Sequence[StoredEvent]) -> Iterator[Conversation | Unusable | Ignored]:
-        """The rows of one conversation, as the newest map read them."""
-        newest = max(event.record.value["version"] for event in family)
-        read = [event for event in family if event.record.value["version"] == newest]
+        """The rows of one conversation, as the map of this run read them, else as the newest did."""
+        versions = {event.record.value["version"] for event in family}
+        current = None if self._map is None else self._map.adapter_version
+        told = current if current in versions else max(versions)
+        read = [event for event in family if event.record.value["version"] == told]
         found: dict[str, StoredEvent] = {}
         for event in read:
             name = event.record.value["id"] or canonical(event.record.value)

@@ -25,7 +25,7 @@ EXAMPLE = """\
 # A path with dots goes into an object, or into the JSON text of one: "payload.from".
 
 name = "helpdesk"              # the log stream (`source`), unless --source names it
-version = 1                    # raise it when this file changes: what was read before is then read again
+version = 1                    # your own count; what was read before this file changed is read again in any case
 rows = "messages"              # one row a message; "conversations": one row a conversation
 
 [conversation]                 # columns that say the same for a whole conversation; all but `id` are optional
@@ -166,7 +166,7 @@ class Mapping(_Table):
 
     @property
     def adapter_version(self) -> int:
-        """The version and 20 bits of the digest, so that a map that was changed without raising it is noticed."""
+        """The version and 20 bits of the digest, so that a map that says something else is another."""
         return self.version << 20 | int(self.digest[:5], 16)
 
     def paths(self) -> Iterator[str]:

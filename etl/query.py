@@ -9,6 +9,7 @@ from __future__ import annotations
 import atexit
 import functools
 import os
+import re
 import shutil
 import tempfile
 import uuid
@@ -34,6 +35,11 @@ LakePath: TypeAlias = "str | os.PathLike[str]"
 
 _FETCH = 256
 """Rows that are Python objects at a time: a row may be a long conversation."""
+
+
+OURS = "etl_"
+"""How the names begin of views that only other views are made of."""
+_LISTS = re.compile(r"\bSHOW\s+(?:ALL\s+)?TABLES\s*;?\s*$", re.IGNORECASE)
 
 
 class Answer(NamedTuple):
@@ -290,6 +296,9 @@ def _answer(connection: duckdb.DuckDBPyConnection, sql: str) -> Answer:
     described = connection.description or []
     names, types = [str(column[0]) for column in described], [str(column[1]) for column in described]
     first = connection.fetchmany(_FETCH) if described else []
+    if "name" in names and _LISTS.search(sql):
+        at = names.index("name")
+        first = [row for row in first if not str(row[at]).startswith(OURS)]
     return Answer(names, types, chain(first, _more(connection) if len(first) == _FETCH else ()))
 
 

@@ -96,11 +96,13 @@ def source_runs(reports: Iterable[str]) -> list[SourceRun]:
 def drift(runs: Sequence[SourceRun]) -> list[Drift]:
     """What the last run of each source does differently from those before it; nothing for a source's first run.
 
-    Rates differ when their 95 % Wilson intervals do not overlap.
+    Rates differ when their 95 % Wilson intervals do not overlap. Runs that only looked again at files that are no logs,
+    or at files that fail, as every run does, say nothing of the source.
     """
     by_source: dict[str, list[SourceRun]] = {}
     for run in runs:
-        by_source.setdefault(run.source, []).append(run)
+        if run.adapters or run.failed:
+            by_source.setdefault(run.source, []).append(run)
     return [
         Drift(source, of_source[-1].batch_id, kind, message)
         for source, of_source in sorted(by_source.items())
@@ -108,8 +110,11 @@ def drift(runs: Sequence[SourceRun]) -> list[Drift]:
     ]
 
 
-def _differences(last: SourceRun, before: Sequence[SourceRun]) -> Iterator[tuple[str, str]]:
-    if not before:
+def _differences(last: SourceRun, runs: Sequence[SourceRun]) -> Iterator[tuple[str, str]]:
+    if last.failed and runs and not any(run.failed for run in runs):
+        yield "failed", f"{last.failed:,} of {last.files:,} files failed, none in the runs before"
+    before = [run for run in runs if run.adapters]
+    if not before or not last.adapters:
         return
     records = sum(run.records_in for run in before)
     if last.records_in >= LEAST_RECORDS and records >= LEAST_RECORDS:
@@ -125,7 +130,5 @@ def _differences(last: SourceRun, before: Sequence[SourceRun]) -> Iterator[tuple
     new, gone = sorted(last.adapters.keys() - known), sorted(known - last.adapters.keys())
     if known and new:
         yield "formats", f"read as {', '.join(new)}, in the runs before as {', '.join(sorted(known))}"
-    elif gone and last.adapters:
+    elif gone:
         yield "formats", f"no file of {', '.join(gone)}, which the runs before had"
-    if last.failed and not any(run.failed for run in before):
-        yield "failed", f"{last.failed:,} of {last.files:,} files failed, none in the runs before"

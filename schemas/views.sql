@@ -227,13 +227,16 @@ SELECT
 FROM messages WHERE rollout_id = wanted ORDER BY message_index;
 
 -- ---------------------------------------------------------------------------------------------------------------------
--- Coverage. The unit is the step of the agent: which tool, which condition (null = unclassified), which position (first,
--- after_failure: the call before it failed, repeat: the same tool was called before). Support counts distinct tasks; a row
--- without one is a task of its own. What a labeller or the simulator intended are axes of their own, `scenario.…`.
+-- Coverage. The unit is the step of the agent: which tool, which condition (success where the call ended well, as
+-- `tool_rates` counts it; null = unclassified), which position (first, after_failure: the call before it failed, repeat: the
+-- same tool was called before). Support counts distinct tasks; a row without one is a task of its own. What a labeller or
+-- the simulator intended are axes of their own, `scenario.…`.
+
+CREATE OR REPLACE TEMP MACRO etl_met(s) AS coalesce(s.condition, CASE WHEN s.status = 'ok' THEN 'success' END);
 
 CREATE OR REPLACE TEMP VIEW etl_positions AS
 SELECT
-    task, origin, s.tool AS tool, s.condition AS condition, s.arguments AS arguments,
+    task, origin, s.tool AS tool, etl_met(s) AS condition, s.condition IS NOT NULL AS classified, s.arguments AS arguments,
     CASE
         WHEN list_extract(failed, place - 1) THEN 'after_failure'
         WHEN list_contains(list_slice(tools, 1, place - 1), s.tool) THEN 'repeat'
@@ -294,12 +297,12 @@ GROUP BY ALL;
 -- What traffic shows too rarely: pairs over the axes that traffic can show, seen there in fewer tasks than the minimum.
 -- Simulation never counts as traffic: `simulated` stands apart, `missing` is what neither of them has. Wanted are, of every
 -- tool that traffic calls or offers: success; every other condition that some tool was seen in, unless the tool cannot meet
--- it or nothing is known of the conditions of its calls (null is unobserved, never a gap); every position. Ranked by
+-- it or no log says what conditions its calls met (null is unobserved, never a gap); every position. Ranked by
 -- shortfall times the tool's smoothed share of the calls.
 CREATE OR REPLACE TEMP MACRO gaps_at(min_support) AS TABLE
 WITH called AS (
     SELECT
-        tool, count(*) AS calls, count(condition) AS classified, bool_or(arguments <> '{}') AS takes_arguments,
+        tool, count(*) AS calls, count(*) FILTER (classified) AS classified, bool_or(arguments <> '{}') AS takes_arguments,
         list(DISTINCT condition) AS seen, count(DISTINCT task) FILTER (condition IS NULL) AS unclassified
     FROM etl_positions WHERE origin = 'traffic' GROUP BY tool
 ), offered AS (

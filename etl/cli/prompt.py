@@ -29,11 +29,11 @@ DOT_COMMANDS = (".tables", ".columns", ".reload", ".help", ".quit", ".exit")
 _TABLES = """
     SELECT table_name AS name, lower(replace(table_type, 'BASE ', '')) AS kind, count(column_name) AS columns
     FROM information_schema.tables JOIN information_schema.columns USING (table_catalog, table_schema, table_name)
-    GROUP BY ALL ORDER BY ALL
+    WHERE NOT starts_with(table_name, 'etl_') GROUP BY ALL ORDER BY ALL
 """
 _WORDS = """
     SELECT word FROM (
-        SELECT 1 AS place, table_name AS word FROM information_schema.tables
+        SELECT 1 AS place, table_name AS word FROM information_schema.tables WHERE NOT starts_with(table_name, 'etl_')
         UNION SELECT 2, column_name FROM information_schema.columns
         UNION SELECT 3, upper(keyword_name) FROM duckdb_keywords() WHERE keyword_category = 'reserved'
         UNION SELECT 4, function_name || '(' FROM duckdb_functions() WHERE function_name SIMILAR TO '[a-z][a-z0-9_]+'

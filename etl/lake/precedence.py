@@ -1,10 +1,10 @@
 """Which row stays when the same rollout arrives twice, so that the order and grouping of arrivals never matter.
 
-In this order: rows assembled from all of their conversation's events, more source records, later end, newer adapter,
-more non-null leaves, larger hash, more redactions. Of two rows equal in all of these the live one stays, and nothing is
-written. The hash is of what the source says, so a source that is read again under a stricter policy replaces its rows,
-and under a laxer one does not. Labels given in the lake (`etl/lake/labels.py`) have no say in it and pass to the row
-that stays.
+In this order: rows assembled from all of their conversation's events, more source records, the map of this run where
+another one made the live row, later end, newer adapter, more non-null leaves, larger hash, more redactions. Of two rows
+equal in all of these the live one stays, and nothing is written. The hash is of what the source says, so a source that
+is read again under a stricter policy replaces its rows, and under a laxer one does not. Labels given in the lake
+(`etl/lake/labels.py`) have no say in it and pass to the row that stays.
 """
 
 from __future__ import annotations
@@ -28,6 +28,10 @@ _SAID_BY_LIVE = (
     "live ON staged.rollout_id = live.rollout_id AND staged.row_hash = live.row_hash "
     "AND staged.adapter_version <= live.adapter_version AND staged.redacted <= live.redacted"
 )
+
+
+LEAST_OF_MAPS = 1 << 20
+"""The versions of maps begin here; each map, and each state of one, has its own, which says nothing of their order."""
 
 
 class RowCounts(NamedTuple):
@@ -85,13 +89,18 @@ def _contest(lookup: Lookup) -> None:
             UNION ALL BY NAME
             SELECT *, 'live' AS side, (rollout_id, row_hash) IN (SELECT rollout_id, row_hash FROM staged WHERE whole)
                 AS whole FROM live SEMI JOIN fresh USING (rollout_id)
+        ), versioned AS (
+            SELECT *, max(adapter_version) FILTER (side = 'live') OVER (PARTITION BY rollout_id) AS before,
+                coalesce(side = 'staged' AND adapter_version >= $1 AND adapter_version <> before, false) AS remapped
+            FROM candidates
         ), several AS (
             SELECT rollout_id FROM candidates GROUP BY rollout_id HAVING count(*) > 1
         )
         SELECT rollout_id, side, file, position, row_hash, redacted, rank() OVER (PARTITION BY rollout_id
-            ORDER BY whole DESC, n_records DESC, ended_at DESC NULLS LAST, adapter_version DESC) AS place
-        FROM candidates SEMI JOIN several USING (rollout_id)
-        """
+            ORDER BY whole DESC, n_records DESC, remapped DESC, ended_at DESC NULLS LAST, adapter_version DESC) AS place
+        FROM versioned SEMI JOIN several USING (rollout_id)
+        """,
+        [LEAST_OF_MAPS],
     )
 
 

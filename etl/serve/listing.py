@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import datetime as dt
 from collections.abc import Iterator, Mapping
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, get_args
 from urllib.parse import urlencode
 
 import duckdb
 
+from etl.errors import UsageError
 from etl.pages.facts import Rows, ask
+from etl.schema import Condition
 
 PER_PAGE = 50
 
@@ -33,10 +36,16 @@ class Filters(NamedTuple):
 
     @classmethod
     def of(cls, query: Mapping[str, str]) -> Filters:
-        """From the query of an address."""
+        """From the query of an address; UsageError for a filter or a value that there is none of."""
+        if unknown := sorted(query.keys() - {*NAMES, "page"}):
+            raise UsageError(f"there is no filter {unknown[0]!r}; filters: {', '.join(NAMES)}")
         wanted = {name: query[name].strip() for name in NAMES if query.get(name, "").strip()}
+        for name, value in wanted.items():
+            _check(name, value)
         page = query.get("page", "1")
-        return cls(wanted, max(1, min(int(page[:20]), 1_000_000)) if page.isascii() and page.isdigit() else 1)
+        if not (page.isascii() and page.isdigit()):
+            raise UsageError(f"{page!r} is no number of a page")
+        return cls(wanted, max(1, min(int(page[:20]), 1_000_000)))
 
     def address(self, page: int) -> str:
         """The address of another page of the same list."""
@@ -52,7 +61,7 @@ class Filters(NamedTuple):
             elif name == "day_to":
                 yield "day <= ? AND day <> 'unknown'", [value]
             elif name == "outcome":
-                yield _OUTCOMES.get(value, "false"), []
+                yield _OUTCOMES[value], []
             elif name == "flag":
                 yield "list_contains(flags, ?)", [value]
             elif name == "text":
@@ -67,14 +76,28 @@ class Filters(NamedTuple):
             parts.append("s.tool = ?")
             values.append(tool)
         if condition == "unclassified":
-            parts.append("s.condition IS NULL")
+            parts.append("etl_met(s) IS NULL")
         elif condition == "failed":
             parts.append("s.status IN ('error', 'missing')")
         elif condition:
-            parts.append("s.condition = ?")
+            parts.append("etl_met(s) = ?")
             values.append(condition)
         if parts:
             yield f"list_bool_or(list_transform(steps, lambda s: coalesce({' AND '.join(parts)}, false)))", values
+
+
+def _check(name: str, value: str) -> None:
+    """UsageError for a value that a filter does not have."""
+    if name in ("day_from", "day_to"):
+        try:
+            day_is_real = dt.date.fromisoformat(value).isoformat() == value
+        except ValueError:
+            day_is_real = False
+        if not day_is_real:
+            raise UsageError(f"{value!r} is no day; give one as 2026-04-01")
+    known = {"outcome": tuple(_OUTCOMES), "condition": (*get_args(Condition), "failed", "unclassified")}.get(name)
+    if known is not None and value not in known:
+        raise UsageError(f"the filter {name} has no {value!r}; it has: {', '.join(known)}")
 
 
 class Listed(NamedTuple):

@@ -81,16 +81,36 @@ def test_equal_rows_of_a_file_are_kept_apart_and_a_copy_adds_nothing(tmp_path: P
     assert [message["content"] for message in row["messages"]] == ["ok", "ok"]
 
 
-def test_a_newer_map_reads_again_and_a_changed_one_must_be_newer(tmp_path: Path) -> None:
+def test_a_map_that_changes_reads_again_and_its_rows_are_those_that_stay(tmp_path: Path) -> None:
+    """Back and forth, with and without another version: the rows are those of the map that is used."""
     path, lake = _csv(tmp_path / "chat.csv", T1), tmp_path / "lake"
     ingest([path], lake=lake, map=_map(tmp_path), now=NOW)
-    changed = {'agent = "queue"': 'model = "queue"'}
-    with pytest.raises(UsageError, match="raise `version`"):
-        ingest([path], lake=lake, map=_map(tmp_path, **changed), now=NOW)
-    again = ingest([path], lake=lake, map=_map(tmp_path, **changed, **{"version = 1": "version = 2"}), now=NOW)
-    (row,) = rows(lake)
-    assert (row["agent"], row["model"]) == (None, "shop")
-    assert again.to_json()["rows"]["replaced"] == 1
+    for changed in (
+        {'agent = "queue"': 'model = "queue"'},
+        {'agent = "queue"': 'provider = "queue"'},
+        {'agent = "queue"': 'model = "queue"', "version = 1": "version = 2"},
+        {'agent = "queue"': 'provider = "queue"'},
+        {},
+    ):
+        again = ingest([path], lake=lake, map=_map(tmp_path, **changed), now=NOW)
+        (row,) = rows(lake)
+        setting = changed.get('agent = "queue"', "agent").split(" ")[0]
+        told = {name: row[name] for name in ("agent", "model", "provider")}
+        assert told == {name: "shop" if name == setting else None for name in told}
+        assert again.to_json()["rows"]["replaced"] == 1
+        assert ingest([path], lake=lake, map=_map(tmp_path, **changed), now=NOW).rows.replaced == 0
+
+
+def test_a_row_a_conversation_is_that_of_the_map_that_is_used_too(tmp_path: Path) -> None:
+    """Such rows do not go through the events."""
+    line = {"case": 1, "meta": {"bot": "b", "score": 0.5}, "turns": [{"who": "visitor", "said": "hi"}]}
+    path, lake = tmp_path / "cases.jsonl", tmp_path / "lake"
+    path.write_text(json.dumps(line))
+    for name in ("agent", "model", "provider", "agent", "finish_reason", "model"):
+        text = CONVERSATIONS.replace("agent =", f"{name} =")
+        ingest([path], lake=lake, map=_map(tmp_path, text), now=NOW)
+        (row,) = rows(lake)
+        assert [key for key in ("agent", "model", "provider", "finish_reason") if row[key] == "b"] == [name]
 
 
 def test_a_replay_leaves_to_its_map_what_a_map_read(tmp_path: Path) -> None:

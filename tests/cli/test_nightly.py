@@ -149,6 +149,19 @@ def test_drift_is_what_the_runs_before_do_not_explain(last, kinds):
     assert drift([_run(9, **last)]) == []
 
 
+def test_a_night_without_news_is_no_drift(etl, night):
+    """A file that is no log and one that fails are looked at every night, and say nothing of the others."""
+    support = night.parent / "logs/support"
+    (support / "README.md").write_text("No log.")
+    (support / "b.jsonl").write_text("".join(f"{_chat(n)}\n" for n in range(100, 130)))
+    (support / "broken.jsonl").write_text('{"messages": [')
+    lake = night.parent / "lake"
+    for _ in range(2):
+        _code, out, _err = etl("ingest", "--config", night, "--json")
+        assert json.loads(out)["drift"] == []
+        assert "drift" not in etl("sources", "--lake", lake)[2]
+
+
 def test_a_rate_has_its_wilson_interval():
     assert [round(bound, 4) for bound in (Rate(0, 10).low, Rate(0, 10).high)] == [0.0, 0.2775]
     assert [round(bound, 4) for bound in (Rate(10, 10).low, Rate(10, 10).high)] == [0.7225, 1.0]

@@ -214,3 +214,13 @@ def test_an_alias_joins_what_knows_the_conversation_by_it_alone(tmp_path: Path) 
     folder.write("rollouts", _row_of("talk", NOON, NOON))
     late = folder.add([Fragment(Record(None, b""), "span 1", "span 1", None, said(3))])
     assert folder.families(late) == [[("span 1", said(3)), ("talk", said(1))]]
+
+
+def test_what_an_adapter_nested_deeper_is_read_back(tmp_path: Path) -> None:
+    """A payload may hold what lay in a text of its record, deeper than a record itself may be nested."""
+    deep: object = "end"
+    for _ in range(450):
+        deep = [deep]
+    lake = Folder(tmp_path)
+    touched = lake.add([Fragment(Record(None, b""), "k", payload={"deep": deep})])
+    assert lake.families(touched) == [[("k", {"deep": deep})]]

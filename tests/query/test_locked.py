@@ -254,3 +254,19 @@ def test_an_answer_is_cut_and_says_so(lake: Path) -> None:
 def test_a_question_that_wants_too_much_memory_is_refused(lake: Path) -> None:
     with pytest.raises(UsageError, match=r"(?i)memory|no answer within"):
         ask(str(lake), "SELECT list(repeat('x', 1000) || range) FROM range(50_000_000)")
+
+
+@pytest.mark.parametrize("sql", ["INSTALL httpfs", "/* a */ force install httpfs", "EXPLAIN ANALYZE INSTALL httpfs"])
+def test_what_is_refused_is_called_by_its_name(lake: Path, sql: str) -> None:
+    """DuckDB has one kind for INSTALL and LOAD."""
+    with pytest.raises(UsageError, match="^INSTALL is not run here" if "EXPLAIN" not in sql else "not run here|syntax"):
+        execute(connect(lake, locked=True), sql)
+
+
+@pytest.mark.parametrize("sql", ["SHOW TABLES", "show all tables;", "SELECT 1; SHOW TABLES"])
+def test_tables_that_others_are_made_of_are_not_listed(lake: Path, sql: str) -> None:
+    """They are there for who names them."""
+    answer = execute(connect(lake, locked=True), sql)
+    names = {row[answer.names.index("name")] for row in answer.rows}
+    assert {"rollouts", "steps", "rejects"} <= names
+    assert not {name for name in names if name.startswith("etl_")}

@@ -92,19 +92,28 @@ def test_gaps_are_what_traffic_lacks_ranked_by_shortfall_and_share(lake):
     assert shares == {"get_order": pytest.approx(8 / 10), "cancel_order": pytest.approx(2 / 10)}
 
 
-def test_what_nobody_classified_is_unobserved_and_no_gap(tmp_path):
+def test_a_call_that_ended_well_is_a_success_though_no_log_says_its_condition(tmp_path):
+    """As `tool_rates` counts it. What else it may have met is unobserved and no gap; nor is a call without a result."""
     call = {"id": "a", "type": "function", "function": {"name": "peek", "arguments": "{}"}}
-    chat = {"messages": [
-        {"role": "user", "content": "Look."}, {"role": "assistant", "content": None, "tool_calls": [call]},
-        {"role": "tool", "tool_call_id": "a", "content": "a wall"}, {"role": "assistant", "content": "A wall."},
-    ]}  # fmt: skip
-    (tmp_path / "chat.jsonl").write_text(json.dumps(chat))
+    result = {"role": "tool", "tool_call_id": "a", "content": "a wall"}
+    lines = []
+    for number in range(6):
+        asked = [
+            {"role": "user", "content": f"Look {number}."},
+            {"role": "assistant", "content": None, "tool_calls": [call]},
+        ]
+        lines.append(json.dumps({"messages": [*asked, *([result] if number else [])]}))
+    (tmp_path / "chat.jsonl").write_text("\n".join(lines))
     (tmp_path / "runs.json").write_text(json.dumps([attempt(1, GET, LOST)]))
     etl.ingest([tmp_path / "chat.jsonl", tmp_path / "runs.json"], lake=tmp_path / "lake")
-    rows = etl.connect(tmp_path / "lake").execute(
-        "SELECT value_2, unclassified FROM gaps WHERE value_1 = 'peek' AND axis_2 = 'condition'"
-    )
-    assert rows.fetchall() == [("success", 1)]
+    connection = etl.connect(tmp_path / "lake")
+    gaps = "SELECT value_2 FROM gaps WHERE value_1 = 'peek' AND axis_2 = 'condition'"
+    assert connection.execute(gaps).fetchall() == []
+    assert supports(tmp_path / "lake")["peek", "success"] == (5, 5)
+    rates = connection.execute("SELECT n - failed FROM tool_rates WHERE tool = 'peek'").fetchall()
+    assert rates == [(5,)]
+    wanted = connection.execute("SELECT unclassified FROM gaps_at(6) WHERE value_1 = 'peek' AND value_2 = 'success'")
+    assert wanted.fetchall() == [(1,)]
     assert None not in {pair for both in supports(tmp_path / "lake") for pair in both}
 
 
