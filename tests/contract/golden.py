@@ -10,7 +10,7 @@ from __future__ import annotations
 import json
 import tempfile
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple, Self
 
 from etl.pipeline import ingest
 from tests.contract.harness import SampleLog, sample_logs
@@ -26,12 +26,35 @@ def golden_path(sample: SampleLog) -> Path:
     return GOLDEN / f"{sample.name}.json"
 
 
-def account(sample: SampleLog, lake: Path) -> dict[str, Any]:
-    """The file, its rows and its rejects as the lake has them that the sample was read into."""
+class Tables(NamedTuple):
+    """The rows of a lake's tables that a golden shows."""
+
+    rollouts: list[dict[str, Any]]
+    rejects: list[dict[str, Any]]
+    sources: list[dict[str, Any]]
+
+    @classmethod
+    def of(cls, lake: Path) -> Self:
+        """All of a lake."""
+        return cls(rows(lake), rows(lake, "rejects"), rows(lake, "sources"))
+
+    def about(self, sample: SampleLog) -> Self:
+        """What came of one sample."""
+        uri = str(sample.path)
+
+        def its(found: list[dict[str, Any]], column: str = "source_uri") -> list[dict[str, Any]]:
+            return [row for row in found if row[column] == uri or row[column].startswith(f"{uri}!")]
+
+        return type(self)(its(self.rollouts), its(self.rejects), its(self.sources, "uri"))
+
+
+def account(sample: SampleLog, tables: Tables) -> dict[str, Any]:
+    """The file, its rows and its rejects, of a lake that the sample was read into."""
+    its = tables.about(sample)
     return {
-        "file": [_shown(row, sample) for row in rows(lake, "sources")],
-        "rows": [_shown(row, sample) for row in sorted(rows(lake), key=_place)],
-        "rejects": [_shown(row, sample) for row in sorted(rows(lake, "rejects"), key=_place)],
+        "file": [_shown(row, sample) for row in its.sources],
+        "rows": [_shown(row, sample) for row in sorted(its.rollouts, key=_place)],
+        "rejects": [_shown(row, sample) for row in sorted(its.rejects, key=_place)],
     }
 
 
@@ -40,7 +63,7 @@ def write(sample: SampleLog) -> None:
     with tempfile.TemporaryDirectory() as folder:
         lake = Path(folder, "lake")
         ingest([sample.path], lake=lake, now=NOW, strict=True)
-        text = _text(account(sample, lake))
+        text = _text(account(sample, Tables.of(lake)))
     path = golden_path(sample)
     path.parent.mkdir(parents=True, exist_ok=True)
     path.write_text(text, encoding="utf-8")

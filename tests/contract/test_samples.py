@@ -6,6 +6,7 @@ import functools
 import json
 import re
 import shutil
+from collections import Counter
 from collections.abc import Callable
 from pathlib import Path
 from typing import NamedTuple
@@ -16,16 +17,30 @@ from etl.adapter import Adapter, adapters
 from etl.detection import LEAST_SCORE, detect
 from etl.pipeline import ingest
 from etl.report import Report
-from tests.contract.golden import account, golden_path, write
+from tests.contract.golden import Tables, account, golden_path, write
 from tests.contract.harness import SAMPLES, SampleLog, check_row, declared, read, sample_logs
-from tests.lakes import NOW, rows, said
+from tests.lakes import NOW, rows
 
 _FAKE = re.compile(r"(?:sk-ant-)?(?:FAKE[0-9]{4}){3,}")
 """A planted secret: made of FAKE, so that no scanner takes it for a real one."""
 
 every_adapter = pytest.mark.parametrize("adapter", adapters().values(), ids=lambda adapter: adapter.name)
-every_sample = pytest.mark.parametrize("sample", sample_logs(), ids=lambda sample: sample.name, scope="module")
-"""The tests of one sample run one after another, so that mostly one worker reads it."""
+
+
+def _turns() -> dict[str, int]:
+    """Name of a sample → its place among those of its adapter."""
+    count = Counter[str]()
+    turns = {}
+    for sample in sample_logs():
+        turns[sample.name] = count[sample.adapter.name]
+        count[sample.adapter.name] += 1
+    return turns
+
+
+TURNS = _turns()
+BY_TURN = sorted(sample_logs(), key=lambda sample: TURNS[sample.name])
+every_sample = pytest.mark.parametrize("sample", BY_TURN, ids=lambda sample: sample.name, scope="module")
+"""The tests of one turn run one after another, so that mostly one worker reads its samples."""
 
 
 @every_adapter
@@ -54,30 +69,36 @@ def test_only_its_own_adapter_claims_a_sample(sample: SampleLog) -> None:
 
 
 class Ingested(NamedTuple):
-    """A lake with one sample in it, and what the run said."""
+    """A lake with samples of many adapters in it, one of each, and all that the run wrote and said as one text."""
 
-    lake: Path
+    tables: Tables
     report: Report
+    written: str
 
 
 @pytest.fixture(scope="session")
 def ingested(tmp_path_factory: pytest.TempPathFactory) -> Callable[[SampleLog], Ingested]:
-    """Reads a sample, once for all tests that only look at what came of it."""
+    """Reads a sample with those of other adapters, once for all tests that only look at what came of it.
+
+    The n-th samples of all adapters share a lake; those of one adapter, which may be parts or copies of each other, do
+    not.
+    """
 
     @functools.cache
-    def once(name: str) -> Ingested:
-        (sample,) = (sample for sample in sample_logs() if sample.name == name)
-        lake = tmp_path_factory.mktemp("sample") / "lake"
-        return Ingested(lake, ingest([sample.path], lake=lake, now=NOW, strict=True))
+    def once(turn: int) -> Ingested:
+        lake = tmp_path_factory.mktemp("samples") / "lake"
+        paths = [sample.path for sample in BY_TURN if TURNS[sample.name] == turn]
+        report = ingest(paths, lake=lake, now=NOW, strict=True)
+        tables = Tables.of(lake)
+        return Ingested(tables, report, repr([*tables, rows(lake, "events"), report]))
 
-    return lambda sample: once(sample.name)
+    return lambda sample: once(TURNS[sample.name])
 
 
 @every_sample
 def test_planted_secrets_reach_no_table(sample: SampleLog, ingested: Callable[[SampleLog], Ingested]) -> None:
     planted = set(_FAKE.findall(sample.data().decode("utf-8", "replace")))
-    lake, report = ingested(sample)
-    written = repr([rows(lake, name) for name in ("rollouts", "events", "rejects", "sources")]) + repr(report)
+    written = ingested(sample).written
     assert not {secret for secret in planted if secret in written}
 
 
@@ -96,35 +117,42 @@ def test_the_samples_of_an_adapter_plant_faults(adapter: Adapter) -> None:
 def test_golden(sample: SampleLog, ingested: Callable[[SampleLog], Ingested], pytestconfig: pytest.Config) -> None:
     if pytestconfig.getoption("--write-golden"):
         write(sample)
-    found = json.loads(json.dumps(account(sample, ingested(sample).lake)))
+    found = json.loads(json.dumps(account(sample, ingested(sample).tables)))
     assert found == json.loads(golden_path(sample).read_text(encoding="utf-8"))
 
 
 @every_sample
 def test_rows_and_accounts_are_sound(sample: SampleLog, ingested: Callable[[SampleLog], Ingested]) -> None:
-    lake, report = ingested(sample)
-    for row in rows(lake):
+    tables, report, _ = ingested(sample)
+    its = tables.about(sample)
+    for row in its.rollouts:
         check_row(row)
-    (file,) = rows(lake, "sources")
+    (file,) = its.sources
     ignored = json.loads(file["ignored"] or "{}")
     assert file["state"] in ("done", "growing")
     assert file["records_in"] == file["records_used"] + file["rejects"] + sum(ignored.values())
-    assert file["rejects"] == len(rows(lake, "rejects"))
-    assert file["rows"] >= len(rows(lake)) > 0 or file["rejects"] == file["records_in"]
+    assert file["rejects"] == len(its.rejects)
+    assert file["rows"] >= len(its.rollouts) > 0 or file["rejects"] == file["records_in"]
     assert all(declared(sample.adapter, rule) for rule in ignored)
-    assert report.to_json()["records_in"] == file["records_in"]
+    assert report.to_json()["records_in"] == sum(each["records_in"] for each in tables.sources)
 
 
-@every_adapter
-def test_samples_read_again_elsewhere_and_backwards_change_nothing(adapter: Adapter, tmp_path: Path) -> None:
-    paths = [sample.path for sample in sample_logs() if sample.adapter.name == adapter.name]
-    lakes = [_ingested(paths, tmp_path / f"{name}", order) for name, order in (("a", list), ("b", _backwards))]
-    once = said(lakes[0])
-    assert once
-    assert once == said(lakes[1])
-    again = ingest([tmp_path / "a" / "logs"], lake=lakes[0], now=NOW, strict=True, reparse=True).to_json()
+def test_samples_read_again_elsewhere_and_backwards_change_nothing(tmp_path: Path) -> None:
+    paths = [sample.path for sample in sample_logs()]
+    lake, backwards = (
+        _ingested(paths, tmp_path / f"{name}", order) for name, order in (("a", list), ("b", _backwards))
+    )
+    once = _said(lake)
+    assert {name for name, _ in once} == adapters().keys()
+    assert once == _said(backwards)
+    again = ingest([tmp_path / "a" / "logs"], lake=lake, now=NOW, strict=True, reparse=True).to_json()
     assert (again["rows"]["added"], again["rows"]["replaced"], again["rows"]["removed"]) == (0, 0, 0)
-    assert said(lakes[0]) == once
+    assert _said(lake) == once
+
+
+def _said(lake: Path) -> list[tuple[str, str]]:
+    """What the rows of each adapter say."""
+    return sorted((row["adapter"], row["row_hash"]) for row in rows(lake))
 
 
 def _backwards(paths: list[Path]) -> list[Path]:
