@@ -47,7 +47,7 @@ def chat_messages(item: Any) -> list[Message] | str:
     if type(item) is not dict:
         return "bad_message"
     logged = item.get("role")
-    role = ROLES.get(logged) if type(logged) is str else None
+    role = ROLES.get(logged) or ROLES.get(logged.lower()) if type(logged) is str else None
     if role is None:
         return "unknown_role"
     message = Message(role)
@@ -63,7 +63,7 @@ def chat_messages(item: Any) -> list[Message] | str:
         elif key == "name" and type(value) is str:
             message.name = value or None
         elif key == "role":
-            if logged != role:
+            if logged != role and value.lower() != role:
                 others["role"] = logged
         elif value is not None:
             others[key] = value

@@ -17,9 +17,21 @@ _MARKED = (
     (re.compile(rf"<\|im_start\|>{_ROLE}\n"), "<|im_end|>"),
     (re.compile(rf"<\|start_header_id\|>{_ROLE}<\|end_header_id\|>\n\n"), "<|eot_id|>"),
 )
+_TEMPLATES = (
+    (re.compile(r"<start_of_turn>(user|model)\n"), "<end_of_turn>"),
+    (re.compile(r"<\|(system|user|assistant)\|>\n"), None),
+    (re.compile(r"### ?(Human|Assistant|System): ?"), None),
+)
+"""Further templates whose marks nothing else has, for texts that are whole conversations; their ends vary."""
+_ENDS = re.compile(r"\s*(?:</s>|<\|end\|>|<\|endoftext\|>|<eos>|<\|eot_id\|>)\s*\Z")
+_INST = re.compile(
+    r"(?:<s>)?\s*\[INST\]\s*(?:<<SYS>>\s*(?P<system>.*?)\s*<</SYS>>\s*)?(?P<asked>.*?)\s*\[/INST\]"
+    r"(?P<said>.*?)(?=(?:<s>)?\s*\[INST\]|\Z)",
+    re.DOTALL,
+)
 _BARE = re.compile(rf"(?:^|\n){_ROLE}\n")
 _BARE_TURN = re.compile(r"(?:^|\n)(user)\n(?=<tool_response>)|(?<=</tool_response>)\n(assistant)\n")
-_ROLES = {"ipython": "tool"}
+_ROLES = {"ipython": "tool", "model": "assistant", "Human": "user", "Assistant": "assistant", "System": "system"}
 _RESPONSE = re.compile(r"<tool_response>\n?(.*?)\n?</tool_response>\s*", re.DOTALL)
 _THOUGHT = re.compile(r"\s*<think>\n?(.*?)\n?</think>\s*", re.DOTALL)
 
@@ -54,6 +66,28 @@ def rendered(prompt: str, completion: str | None) -> Rendered:
     if completion is not None:
         pieces += [("assistant", _BARE_TURN.split(completion)[0]), *_later(completion)]
     return _read(pieces, len(pieces) > 2)
+
+
+def conversation_in(text: str) -> Rendered | None:
+    """The messages of a text that is a whole conversation as a template made it; None for any other text.
+
+    >>> [message.content for message in conversation_in("<s>[INST] Hi [/INST] Yes. </s>").messages]
+    ['Hi', 'Yes.']
+    """
+    if any(mark.search(text) is not None for mark, _ in _MARKED):
+        return rendered(text, None)
+    if text.lstrip().startswith(("[INST]", "<s>[INST]", "<s> [INST]")):
+        pieces: list[tuple[str, str]] = []
+        for turn in _INST.finditer(text):
+            pieces += [("system", turn["system"])] if turn["system"] else []
+            pieces += [("user", turn["asked"]), ("assistant", _ENDS.sub("", turn["said"]).strip())]
+        return _read(pieces, True)
+    for mark, end in _TEMPLATES:
+        text = text.removeprefix("<bos>").lstrip()
+        if mark.match(text) is not None:
+            pieces = [(role, _ENDS.sub("", said).strip()) for role, said in _pieces(mark, text, end or "")]
+            return _read([(role, said) for role, said in pieces if said or role != "system"], True)
+    return None
 
 
 def _is_bare(prompt: str) -> bool:

@@ -13,7 +13,7 @@ ROLES = {
     "human": "user", "user": "user", "gpt": "assistant", "assistant": "assistant", "chatgpt": "assistant",
     "model": "assistant", "system": "system", "function_call": "call", "function-call": "call", "tool_call": "call",
     "observation": "tool", "tool": "tool", "tool_response": "tool", "function_response": "tool",
-    "function-response": "tool",
+    "function-response": "tool", "function": "tool",
 }  # fmt: skip
 _RESULT = re.compile(r"\s*<tool_response>\s*(.*?)\s*</tool_response>\s*", re.DOTALL)
 
@@ -52,7 +52,7 @@ def _asked_too(message: Message, value: Any, pairs: Pairs) -> bool:
 def _messages(role: str, value: Any, more: dict[str, Any], pairs: Pairs, place: str) -> list[Message]:
     extra = more or None
     if role == "tool":
-        found = _results(value)
+        found = results(value)
         return [
             Message("tool", text, call_id=pairs.answered(), parts=parts, extra=more or None) for text, parts in found
         ]
@@ -77,7 +77,7 @@ def _with(more: dict[str, Any], rest: list[Any] | None) -> dict[str, Any] | None
     return {**more, "blocks": rest} if rest else more or None
 
 
-def _results(value: Any) -> list[tuple[str, list[Any] | None]]:
+def results(value: Any) -> list[tuple[str, list[Any] | None]]:
     """The results of one turn: several where each stands in its own tags and nothing stands outside of them."""
     if isinstance(value, str) and "<tool_response>" in value and not _RESULT.sub("", value):
         return [(text, None) for text in _RESULT.findall(value)]

@@ -12,7 +12,10 @@ from etl.adapters._chat import parsed, take_text
 from etl.conversation import Conversation, Message, Record, ToolCall
 from etl.decode import encode
 
-_CALL = re.compile(r"<tool_call>\s*(.*?)\s*</tool_call>", re.DOTALL)
+_CALL = re.compile(
+    r"<tool_call>\s*(?P<call>.*?)\s*</tool_call>|<functioncall>\s*(?P<older>.*?)\s*(?:<\|endoftext\|>|\Z)", re.DOTALL
+)
+_MARKS = ("<tool_call>", "<functioncall>")
 _IDS = ("id", "conversation_id", "uuid", "conversation_hash", "prompt_id", "question_id", "idx", "index")
 _TOOLS = ("tools", "functions")
 _SYSTEM = ("system", "system_prompt", "system_message")
@@ -54,18 +57,22 @@ def place_media(rest: dict[str, Any], messages: list[Message]) -> None:
     that stand for them, in order; where there are more or fewer of these than files, they stay beside.
     """
     for key, (kind, mark) in _MEDIA.items():
-        files = rest.get(key)
+        if key not in rest and isinstance(rest.get(kind), (str, list)):
+            key = kind  # the file of a row that has one
+        files = [rest[key]] if isinstance(rest.get(key), str) and rest[key] else rest.get(key)
         if not isinstance(files, list) or not files:
             continue
         bare = [(m, index) for m in messages for index, item in enumerate(m.parts or ()) if _is_bare(item, kind)]
         if len(files) == len(bare):
-            for (message, index), file in zip(bare, rest.pop(key), strict=True):
+            del rest[key]
+            for (message, index), file in zip(bare, files, strict=True):
                 message.parts = [*(message.parts or ())]
                 message.parts[index] = {**message.parts[index], kind: file}
             continue
         if len(files) != sum(message.content.count(mark) for message in messages):
             continue
-        waiting = list(rest.pop(key))
+        del rest[key]
+        waiting = list(files)
         for message in messages:
             here = message.content.count(mark)
             if here:
@@ -111,15 +118,16 @@ class Pairs:
 
     def said(self, text: str, place: str) -> tuple[str, Asked]:
         """The text of a turn without the calls in it, and the calls; what is no call stays in the text."""
-        if "<tool_call>" not in text:
+        if not any(mark in text for mark in _MARKS):
             return text, Asked([], [])
         found = Asked([], [])
         left: list[str] = []
         end = 0
         for match in _CALL.finditer(text):
-            made = calls_of(match[1])
+            written = match["call"] if match["call"] is not None else match["older"]
+            made = calls_of(written)
             if made is None:
-                self.unread[place] = match[1]
+                self.unread[place] = written
                 continue
             found.calls.extend(made.calls)
             found.rest.extend(made.rest)

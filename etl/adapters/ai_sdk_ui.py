@@ -35,7 +35,7 @@ class AiSdkUi(Adapter):
     """Stored chats of the Vercel AI SDK."""
 
     name = "ai_sdk_ui"
-    version = 1
+    version = 2
     about = "UI messages of the Vercel AI SDK: {id, messages: [{id, role, parts}]}, a list of messages, or one a line"
 
     def score(self, sample: Sample) -> float:

@@ -29,7 +29,7 @@ class GoogleAdk(RecordAdapter):
     """Sessions, evaluation sets and evaluation results of Google's Agent Development Kit."""
 
     name = "google_adk"
-    version = 1
+    version = 2
     about = "Google ADK: sessions with events, evaluation sets (cases of invocations) and their results"
     expects = "a session, an evaluation set or a result is a JSON object"
     splits = True

@@ -14,6 +14,7 @@ from typing import Any
 from etl.adapter import Adapter, FileContext, Sample
 from etl.adapters._blocks import read
 from etl.adapters._chat import ROLES, chat_messages, parsed, take_text
+from etl.adapters._tagged import untagged
 from etl.adapters._training import place_media
 from etl.adapters._usage import tokens
 from etl.conversation import Conversation, Message, Outcome, Record, Unusable
@@ -132,7 +133,7 @@ def _is_message(value: Any) -> bool:
     for item in content[:4] if isinstance(content, list) else ():
         if isinstance(item, dict) and (item.get("type") in _GOOSE or item.keys() & _CONVERSE):
             return False
-    return value["role"] in ROLES and ("content" in value or "tool_calls" in value or "function_call" in value)
+    return value["role"].lower() in ROLES and ("content" in value or "tool_calls" in value or "function_call" in value)
 
 
 def _is_task(value: dict[str, Any]) -> bool:
@@ -197,6 +198,11 @@ def _assembled(record: Record, value: dict[str, Any], messages: list[Message]) -
     if isinstance(rest.get("system"), (str, list)) and not any(message.role == "system" for message in messages):
         system = read(rest.pop("system"))
         messages.insert(0, Message("system", system.text, parts=system.parts))
+    told = untagged(messages, next((rest[key] for key in _TOOLS if rest.get(key)), None))
+    if told is not None:
+        messages = told[0]
+        if told[1]:
+            rest["unread"] = told[1]
     place_media(rest, messages)
     local_id = take_text(rest, _IDS)
     usage = tokens(rest.get("usage"))

@@ -44,7 +44,7 @@ class PreferencePairs(ClaimAdapter):
     """Chosen and rejected answers, labelled answers, battles."""
 
     name = "preference_pairs"
-    version = 1
+    version = 2
     about = "preference sets: chosen and rejected (DPO, hh-rlhf), labelled answers (KTO), battles; each side a row"
     splits = True
 

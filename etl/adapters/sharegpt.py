@@ -25,7 +25,7 @@ class ShareGPT(RecordAdapter):
     """Conversations as lists of `{from, value}`."""
 
     name = "sharegpt"
-    version = 1
+    version = 2
     about = "ShareGPT training sets: {conversations: [{from, value}]} a line or an array, function_call and observation"
     expects = "a record is a JSON object with `conversations`"
 
