@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import re
 from collections.abc import Iterable, Sequence
 from typing import Any
@@ -50,7 +51,7 @@ def chat(values: Iterable[dict[str, Any]]) -> Talk:
     """Messages `{role, content}` (or `{role, message: {content}}`), in order."""
     talk = Talk()
     answered = False
-    for value in values:
+    for value in (part for each in values for part in _parted(each)):
         inner = dict_of(value, "message")
         said = read(inner["content"] if "content" in inner else value.get("content"))
         role = text_of(value, "role") or text_of(inner, "role")
@@ -77,6 +78,18 @@ def chat(values: Iterable[dict[str, Any]]) -> Talk:
     if talk.messages and not answered and any(message.calls for message in talk.messages):
         talk.flags.add("content_not_captured")
     return talk
+
+
+def _parted(value: dict[str, Any]) -> list[dict[str, Any]]:
+    """A turn of the model that has results in it as its responses, and the results between them."""
+    listed = list_of(dict_of(value, "message"), "content")
+    kinds = [text_of(block, "type") == "tool_result" for block in listed]
+    if value.get("role") != "assistant" or not any(kinds):
+        return [value]
+    return [
+        {"role": "tool" if result else "assistant", "message": {"content": [block for _, block in group]}}
+        for result, group in itertools.groupby(zip(kinds, listed, strict=True), key=lambda pair: pair[0])
+    ]
 
 
 def composer(made: Conversation, data: dict[str, Any], bubbles: dict[str, dict[str, Any]]) -> Conversation:

@@ -1,4 +1,5 @@
-"""Cursor: transcripts of its agent (JSON Lines), streams and `store.db` of the CLI, and `state.vscdb` of the editor.
+"""Cursor: transcripts of its agent (JSON Lines, text in older versions), streams and `store.db` of the CLI, and
+`state.vscdb` of the editor.
 
 A transcript has neither ids nor times nor results: it is known by its lines up to the model's first. In the databases
 a chat has an id of its own: messages as blobs, listed in order by the latest root; bubbles, listed by their composer.
@@ -6,6 +7,8 @@ a chat has an id of its own: messages as blobs, listed in order by the latest ro
 
 from __future__ import annotations
 
+import itertools
+import re
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Any, ClassVar
 
@@ -13,12 +16,14 @@ from etl.adapter import Adapter, FileContext, Sample
 from etl.adapters._cursor_rows import chat, composer, tabs
 from etl.adapters._cursor_store import tables
 from etl.adapters._cursor_stream import Stream, is_line, is_sure
+from etl.adapters._cursor_text import BEGINS, turns
 from etl.adapters._session import canonical, dict_of, list_of, sessions, stored, text_of, without
 from etl.adapters._sqlite import names_tables, records
 from etl.conversation import Conversation, Fragment, Ignored, Outcome, Record, StoredEvent, Unusable
 from etl.framing import Framed, Limits
 from etl.identity import digest
 
+_ENDS = {"error": "error", "aborted": "aborted", "cancelled": "aborted"}
 _BINARY = "binary_blob"
 _SILENT = "silent_chat"
 _TABS = "workbench.panel.aichat.view.aichat.chatdata"
@@ -29,7 +34,7 @@ class Cursor(Adapter):
     """Chats of Cursor."""
 
     name = "cursor"
-    version = 1
+    version = 2
     about = "Cursor: agent transcripts (lines of {role, message}), stream-json and store.db of the CLI, state.vscdb"
     spans_files = True
     ignores: ClassVar[dict[str, str]] = {
@@ -38,13 +43,17 @@ class Cursor(Adapter):
     }
 
     def records(self, blocks: Iterator[bytes], limits: Limits) -> Iterator[Framed]:
-        """Rows of a database, or JSON."""
-        return records(blocks, limits, tables())
+        """Rows of a database, turns of a transcript as text, or JSON."""
+        first = next(blocks, b"")
+        rest = itertools.chain([first], blocks)
+        return turns(rest, limits) if BEGINS.match(first) else records(rest, limits, tables())
 
     def score(self, sample: Sample) -> float:
         """By the tables of a database; else the share of lines of a transcript."""
         if names_tables(sample.head, "cursorDiskKV") or names_tables(sample.head, "blobs", "meta"):
             return 0.95
+        if BEGINS.match(sample.head) and re.search(rb"^assistant:[ \t]*\r?$|^<user_query>", sample.head, re.MULTILINE):
+            return 0.9
         if any(is_sure(value) for value in sample.values):
             return 0.95 * sum(1 for value in sample.values if is_line(value)) / len(sample.values)
         hits = sum(1 for value in sample.values if _is_line(value))
@@ -54,10 +63,13 @@ class Cursor(Adapter):
         """Fragments of a database under their chat; of a transcript one conversation."""
         lines: list[Record] = []
         agent: str | None = None
+        ended: Record | None = None
         for record in records:
             value = record.value
             if _is_line(value):
                 lines.append(record)
+            elif _is_end(value):
+                ended = record
             elif is_line(value):
                 yield Fragment(record, value["session_id"], at=value.get("timestamp_ms"))
             elif isinstance(value, dict) and "meta" in value:
@@ -74,7 +86,9 @@ class Cursor(Adapter):
             else:
                 yield Unusable(record, "no_message", "a line of a transcript has a role and a message")
         if lines:
-            yield _transcript(lines)
+            yield _transcript(lines, ended)
+        elif ended is not None:
+            yield Ignored(_SILENT)
 
     def assemble(self, family: Sequence[StoredEvent]) -> Iterator[Conversation | Ignored]:
         """A row for each chat of a database."""
@@ -121,11 +135,21 @@ def _kept(record: Record, value: dict[str, Any]) -> Iterator[Outcome]:
         yield Unusable(record, "no_chat", "a value of the store names its chat in its key, and is a JSON object")
 
 
-def _transcript(lines: list[Record]) -> Conversation:
+def _is_end(value: Any) -> bool:
+    """A line that says how a turn ended."""
+    return isinstance(value, dict) and value.get("type") == "turn_ended" and "role" not in value
+
+
+def _transcript(lines: list[Record], ended: Record | None) -> Conversation:
     made_by = next((n for n, record in enumerate(lines) if record.value["role"] == "assistant"), len(lines) - 1)
     key = digest("\n".join(canonical(record.value) for record in lines[: made_by + 1]).encode())
     made = Conversation([], lines, native_id=f"first:{key}", agent="cursor")
-    return chat([record.value for record in lines]).tell(made)
+    made = chat([record.value for record in lines]).tell(made)
+    status = text_of(ended.value, "status") if ended is not None else None
+    if ended is not None:
+        made.records, made.extra = [*lines, ended], {**(made.extra or {}), "turn_ended": without(ended.value, "type")}
+        made.status, made.error = _ENDS.get(status or ""), text_of(ended.value, "error")
+    return made
 
 
 def _stored_chat(made: Conversation, values: list[dict[str, Any]]) -> Conversation:

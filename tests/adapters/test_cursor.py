@@ -104,3 +104,26 @@ def test_messages_of_older_blobs_are_found_in_their_protobuf() -> None:
     junk = _blob({"id": "z", "data": b"\xff\xff\xff"}, LIMITS)
     assert junk is not None
     assert "value" not in junk.value
+
+
+def test_a_transcript_as_text_has_calls_and_results(samples: Path, lake: Path) -> None:
+    read_in(lake, samples / "cursor" / "older.txt")
+    (row,) = rows(lake)
+    assert (row["prompt"], row["final_text"], row["n_turns"]) == ("Which key fits the gate?", "The brass key fits.", 2)
+    assert [message["role"] for message in row["messages"]] == [
+        *("user", "user", "assistant", "tool", "assistant", "assistant", "user")
+    ]
+    assert row["messages"][2]["reasoning_content"] == "Look at the board,\nthen at the gate."
+    assert [(step["tool"], json.loads(step["arguments"]), step["status"]) for step in row["steps"]] == [
+        ("Shell", {"command": "ls keys", "description": "List the keys"}, "ok"),
+        ("ApplyPatch", {"patch": "@@ -1,1 +1,1 @@\n-iron\n+brass", "path": "gate.txt"}, "missing"),
+    ]
+
+
+def test_how_a_turn_ended_is_no_reject(samples: Path, tmp_path: Path, lake: Path) -> None:
+    lines = (samples / "cursor" / "transcript.jsonl").read_bytes().splitlines(keepends=True)[:3]
+    path = tmp_path / "transcript.jsonl"
+    path.write_bytes(b"".join([*lines, b'{"type":"turn_ended","status":"error","error":"out of keys"}\n']))
+    report = read_in(lake, path)
+    (row,) = rows(lake)
+    assert (report["rejects"], row["status"], row["error"], row["n_records"]) == ({}, "error", "out of keys", 4)
