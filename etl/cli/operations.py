@@ -2,15 +2,20 @@
 
 from __future__ import annotations
 
+import contextlib
 import datetime as dt
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
 from etl.cli.exits import DONE, DONE_WITH_FAILURES, FAILED
 from etl.cli.options import json_option, lake_option, pseudonym_key, redact_option
 from etl.harmless import harmless_line
+
+if TYPE_CHECKING:
+    from etl.lake import Lake
+    from etl.lake.rules import Seen
 
 
 @click.command()
@@ -140,13 +145,31 @@ def verify(lake: str, as_json: bool, repair: bool) -> int:
     from etl.cli.values import print_json
     from etl.lake import Lake
 
-    findings = Lake.open(lake).verify(repair=repair)
+    opened = Lake.open(lake)
+    findings = opened.verify(repair=repair)
     wrong = [finding for finding in findings if not finding.repaired]
+    rules = [] if wrong else _rules_in(opened)
     if as_json:
-        print_json({"sound": not wrong, "findings": [finding._asdict() for finding in findings]})
+        found = [finding._asdict() for finding in findings]
+        print_json({"sound": not wrong, "findings": found, "rules": [seen._asdict() for seen in rules]})
     elif findings:
         columns = ("code", "table", "repaired", "path", "message")
         print_listing(console(), columns, [[getattr(finding, column) for column in columns] for finding in findings])
     else:
         note("the lake is sound")
+    if older := sum(seen.files for seen in rules if seen.is_older):
+        note(f"{older:,} data files hold rows of older rules of redaction: `etl redact --check` looks at them again")
     return FAILED if wrong else DONE
+
+
+def _rules_in(lake: Lake) -> list[Seen]:
+    """What its rows went through, held against the rules of today; those of an extra only where it is there."""
+    from etl.errors import MissingExtraError
+    from etl.lake.rules import rules_in
+    from etl.redact.redactor import rules_version
+
+    present = []
+    for policy in ("secrets", "pii", "strict"):
+        with contextlib.suppress(MissingExtraError):
+            present.append(rules_version(policy))
+    return list(rules_in(lake, present))

@@ -233,9 +233,10 @@ def forget(rollout_ids: tuple[str, ...], lake: str, as_json: bool, where: str | 
 def redact(lake: str, as_json: bool, redact: str, check: bool, dry_run: bool) -> int:
     """Redact what is in the lake already, after a rule has improved or with a stricter policy.
 
-    Data files in which something is found are written anew, and their old versions go at once, retained or not.
+    Data files whose rows did not go through the present rules are read and written anew, and their old versions go at
+    once, retained or not. The others are left alone.
     """
-    from etl.cli.tables import console, print_listing
+    from etl.cli.tables import console, note, print_listing
     from etl.cli.values import print_json
     from etl.pipeline import lake_key
     from etl.policies import KEYED
@@ -244,15 +245,22 @@ def redact(lake: str, as_json: bool, redact: str, check: bool, dry_run: bool) ->
 
     if check == dry_run:
         raise click.UsageError("give --check to redact the lake, or --dry-run to only look")
+    if redact == "none":
+        raise click.UsageError("the policy none redacts nothing; what is gone does not come back")
     with _open(lake) as opened:
         redactor = Redactor(redact, pseudonym_key() or (lake_key(opened) if redact in KEYED else None))
-        found = {table: opened.rewrite(table, partial(_masked, redactor, table), dry_run=dry_run) for table in TABLES}
+        done = {
+            table: opened.rewrite(table, partial(_masked, redactor, table), redactor.version, dry_run=dry_run)
+            for table in TABLES
+        }
     if as_json:
-        print_json({"rewritten" if check else "found": found})
+        found = {table: rewritten.found for table, rewritten in done.items()}
+        older = {table: rewritten.older for table, rewritten in done.items()}
+        print_json({"rules": redactor.version, "rewritten" if check else "older": older, "found": found})
     else:
-        print_listing(
-            console(), ("table", "files written anew" if check else "files with findings"), [*map(list, found.items())]
-        )
+        columns = ("table", "files written anew" if check else "files of older rules", "with findings")
+        print_listing(console(), columns, [[table, *rewritten] for table, rewritten in done.items()])
+        note(f"rules: {redactor.version}")
     return DONE
 
 

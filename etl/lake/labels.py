@@ -17,11 +17,12 @@ import pyarrow.compute as pc
 
 from etl.errors import UsageError
 from etl.lake.commit import Committing, commit_plan, try_again
-from etl.lake.log import snapshot
+from etl.lake.log import LiveFile, snapshot
 from etl.lake.lookup import Lookup
 from etl.lake.parquet import row_groups
 from etl.lake.plan import plan
-from etl.lake.staging import stage_rows
+from etl.lake.rules import rules_of
+from etl.lake.staging import StagedFile, stage_rows
 from etl.schema import arrow_schema
 
 GIVEN = "labelled"
@@ -77,7 +78,7 @@ def label_row(to: Committing, rollout_id: str, name: str, given: Label | None) -
             if after == before:
                 return False
             lookup.run("INSERT INTO dropped VALUES ('live', ?, ?)", [file, position])
-            _stage(lookup, _with_judgments(row, [after]), live.partition)
+            _stage(lookup, _with_judgments(row, [after]), live)
             commit_plan(to, base, plan(base, lookup))
         return True
 
@@ -106,7 +107,7 @@ def carry_labels(lookup: Lookup) -> None:
         both = [_joined(said, labels[position]) for position, said in zip(positions, own, strict=True)]
         for position in positions:
             lookup.run("INSERT INTO dropped VALUES ('staged', ?, ?)", [file, position])
-        _stage(lookup, _with_judgments(rows, both), staged.partition)
+        _stage(lookup, _with_judgments(rows, both), staged)
 
 
 def without_labels(rows: pa.Table) -> pa.Table:
@@ -129,6 +130,7 @@ def _with_judgments(rows: pa.Table, judgments: Sequence[list[dict[str, Any]]]) -
     return rows.set_column(rows.schema.get_field_index(_JUDGMENTS), field, pa.array(judgments, field.type))
 
 
-def _stage(lookup: Lookup, rows: pa.Table, partition: dict[str, str]) -> None:
-    """Adds a file of these rows to what is staged."""
-    lookup.files["staged"] = [*lookup.files["staged"], stage_rows(lookup.spill, "rollouts", [rows], partition)]
+def _stage(lookup: Lookup, rows: pa.Table, of: StagedFile | LiveFile) -> None:
+    """Adds a file of these rows, out of another one, to what is staged."""
+    staged = stage_rows(lookup.spill, "rollouts", [rows], of.partition, rules_of(of.path))
+    lookup.files["staged"] = [*lookup.files["staged"], staged]

@@ -30,7 +30,7 @@ from etl.lake.place import STAGING, Place
 from etl.lake.plan import plan_compaction
 from etl.lake.precedence import RowCounts, decide_rollouts
 from etl.lake.repair import drop_lost
-from etl.lake.rewrite import Change, rewrite
+from etl.lake.rewrite import Change, Rewritten, rewrite
 from etl.lake.staging import StagedFile
 from etl.lake.sweep import Swept, sweep
 from etl.lake.undo import Undone, files_of, undo
@@ -292,9 +292,9 @@ class Lake:
         """Deletes conversations for good, with what the lake would read of them again. Needs an open batch."""
         return forget(self._committing(), conversations)
 
-    def rewrite(self, table: str, change: Change, *, dry_run: bool = False) -> int:
-        """Writes the data files anew in which `change` changes a row; gives how many. Needs an open batch."""
-        return rewrite(self._committing(), table, change, dry_run=dry_run)
+    def rewrite(self, table: str, change: Change, version: str, *, dry_run: bool = False) -> Rewritten:
+        """Writes the data files anew that have not gone through the rules of that version. Needs an open batch."""
+        return rewrite(self._committing(), table, change, version, dry_run=dry_run)
 
     def commits(self) -> list[Commit]:
         """The commits to `rollouts` that the log still holds, oldest first."""

@@ -17,6 +17,7 @@ from etl.lake.log import LiveFile, mark_present, snapshot
 from etl.lake.migrations import brought_up, changed_since, present_version
 from etl.lake.parquet import row_groups
 from etl.lake.plan import Plan
+from etl.lake.rules import rules_of
 from etl.lake.staging import StagedFile, stage_rows
 from etl.lake.version import stamped
 
@@ -59,4 +60,4 @@ def _brought_up(to: Committing, table: str, file: LiveFile, version: int) -> Sta
         for rows in row_groups(file.path):
             yield brought_up(table, rows, version)
 
-    return stage_rows(to.batch.folder, table, pieces(), file.partition)
+    return stage_rows(to.batch.folder, table, pieces(), file.partition, rules_of(file.path))

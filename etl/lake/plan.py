@@ -20,6 +20,7 @@ from etl.lake.parquet import (
     with_partition,
     write_group,
 )
+from etl.lake.rules import note_rules, rules_of
 from etl.lake.staging import StagedFile
 from etl.schema import PARTITIONS
 
@@ -134,6 +135,7 @@ def _carried(whole: Sequence[_File], cut: Sequence[_File]) -> list[_File]:
 def write_rewrite(rewrite: Rewrite, table: str, batch: Batch) -> list[StagedFile]:
     """Writes the rows of a rewrite into the staging folder, in new row groups and files of the usual size."""
     made: list[StagedFile] = []
+    rules = frozenset[str]().union(*(rules_of(part.path) for part in rewrite.parts))
     pieces = (rows for part in rewrite.parts for rows in row_groups(part.path, without=part.without))
     groups = gathered(pieces)
     group = next(groups, None)
@@ -143,6 +145,7 @@ def write_rewrite(rewrite: Rewrite, table: str, batch: Batch) -> list[StagedFile
             while group is not None and sink.tell() < MAX_FILE_BYTES:
                 write_group(writer, with_partition(group, table, rewrite.partition))
                 group = next(groups, None)
+            note_rules(writer, rules)
         footer = check_footer(path, table)
         made.append(StagedFile(table, str(path), dict(rewrite.partition), footer.rows, footer.size))
     return made

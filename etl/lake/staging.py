@@ -30,6 +30,7 @@ from etl.lake.parquet import (
 )
 from etl.lake.partition import check_day, check_source
 from etl.lake.place import Place, new_name
+from etl.lake.rules import note_rules, rules_of
 from etl.lake.spill import Spill
 from etl.schema import PARTITIONS, TABLES, arrow_schema
 
@@ -83,6 +84,7 @@ class StagingWriter:
         self._open: OrderedDict[tuple[str, ...], _Open] = OrderedDict()
         self._rows: dict[Path, int] = {}
         self._staged: list[StagedFile] = []
+        self._rules: set[str] = set()
         self._closed = False
 
     def write(self, redacted: Redacted) -> None:
@@ -93,6 +95,7 @@ class StagingWriter:
         if not data.schema.equals(arrow_schema(self._table)):
             raise LakeError(f"rows for {self._table} have not its schema: {_difference(data.schema, self._table)}")
         _check_partitions(data, PARTITIONS[self._table])
+        self._rules.add(redacted.rules)
         self._waiting.append(data)
         self._waiting_bytes += data.nbytes
         if self._waiting_bytes >= ROW_GROUP_BYTES:
@@ -184,6 +187,7 @@ class StagingWriter:
         if partition not in self._open:
             return
         opened = self._open.pop(partition)
+        note_rules(opened.writer, self._rules)
         opened.writer.close()
         opened.sink.close()
         values = dict(zip(PARTITIONS[self._table], partition, strict=True))
@@ -248,14 +252,20 @@ def restaged(lake_root: str, batch_id: str, staged: StagedFile, without: pa.Arra
     if len(without) == staged.rows:
         return []
     folder = Place(lake_root).staging / batch_id
-    return [stage_rows(folder, staged.table, row_groups(staged.path, without=without), staged.partition)]
+    kept = row_groups(staged.path, without=without)
+    return [stage_rows(folder, staged.table, kept, staged.partition, rules_of(staged.path))]
 
 
-def stage_rows(folder: Path, table: str, pieces: Iterable[pa.Table], partition: dict[str, str]) -> StagedFile:
-    """Stages rows that were in the lake before, all of one partition: they went through redaction when they came in."""
+def stage_rows(
+    folder: Path, table: str, pieces: Iterable[pa.Table], partition: dict[str, str], rules: Iterable[str]
+) -> StagedFile:
+    """Stages rows that were in the lake before, all of one partition: they went through redaction when they came in,
+    by these versions of its rules.
+    """
     path = folder / new_name()
     with pa.OSFile(str(path), "wb") as sink, open_writer(sink, table) as writer:
         for rows in pieces:
             write_group(writer, with_partition(rows, table, partition))
+        note_rules(writer, rules)
     footer = check_footer(path, table)
     return StagedFile(table, str(path), dict(partition), footer.rows, footer.size)

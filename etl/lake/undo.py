@@ -19,6 +19,7 @@ from etl.lake.lookup import Lookup
 from etl.lake.migrations import brought_up
 from etl.lake.parquet import row_groups
 from etl.lake.plan import plan
+from etl.lake.rules import rules_of
 from etl.lake.staging import StagedFile, stage_rows
 from etl.lake.verify import UNIQUE
 
@@ -130,6 +131,7 @@ def _restored(
                 for rows in row_groups(before[int(file)].path, only=pa.array(positions, pa.int64()))
             ),
             before[int(file)].partition,
+            rules_of(before[int(file)].path),
         )
         for file, positions in sorted(found)
     ]

@@ -27,13 +27,14 @@ _COUNTS = "redactions"
 class Redacted:
     """A table that went through a `Redactor`. Writers take nothing else, so nothing unredacted can be written."""
 
-    __slots__ = ("_name", "_table")
+    __slots__ = ("_name", "_rules", "_table")
 
-    def __init__(self, name: str, table: pa.Table, seal: object) -> None:
+    def __init__(self, name: str, table: pa.Table, rules: str, seal: object) -> None:
         if seal is not _SEAL:
             raise TypeError("a Redacted table comes from Redactor.table() only")
         self._name = name
         self._table = table
+        self._rules = rules
 
     @property
     def name(self) -> str:
@@ -44,6 +45,11 @@ class Redacted:
     def table(self) -> pa.Table:
         """The rows."""
         return self._table
+
+    @property
+    def rules(self) -> str:
+        """The version of the rules they went through."""
+        return self._rules
 
 
 class Redactor:
@@ -56,19 +62,19 @@ class Redactor:
     def __init__(self, policy: str = "secrets", key: bytes | None = None) -> None:
         check_policy(policy)
         self.policy = policy
-        self.version = "none" if policy == "none" else f"{rules.VERSION}+{kept.version()}"
+        self.version = rules_version(policy)
         self._personal = None
         if policy in KEYED:
             if not key:
                 raise UsageError(f"the redaction policy {policy} needs a key for its pseudonyms")
             self._personal = _personal_rules(policy, key)
-            self.version += f"+{self._personal.version}"
 
     def table(self, name: str, table: pa.Table) -> Redacted:
         """The rows with every secret replaced by its label, and `redactions` counting them, added to what it held."""
         if name not in TABLES:
             raise UsageError(f"no table is called {name!r}; tables: {', '.join(TABLES)}")
-        return Redacted(name, table if self.policy == "none" else _masked(name, table, self._personal), _SEAL)
+        masked = table if self.policy == "none" else _masked(name, table, self._personal)
+        return Redacted(name, masked, self.version, _SEAL)
 
     def text(self, text: str) -> tuple[str, dict[str, int]]:
         """One text with its secrets replaced, and how often each rule did so.
@@ -86,6 +92,25 @@ class Redactor:
             return masked.encode("latin-1").decode("utf-8", "surrogatepass"), counts
         masked_text = found.get(text, Masked(text, Counter()))
         return masked_text.text, dict(masked_text.counts)
+
+
+def rules_version(policy: str) -> str:
+    """What the rules of a policy are called, down to the packages they come from; MissingExtraError as `check_policy`.
+
+    A lake notes it with its rows, so that it can be told which of them older rules have seen.
+    """
+    if policy == "none":
+        return policy
+    sets = [rules.VERSION, kept.version()]
+    if policy in KEYED:
+        from etl.redact import personal
+
+        sets.append(personal.VERSION)
+    if policy == "strict":
+        from etl.redact import strict
+
+        sets.append(strict.version())
+    return "+".join(sets)
 
 
 def _personal_rules(policy: str, key: bytes) -> Personal:

@@ -7,13 +7,13 @@ from etl.redact.families import Family
 from etl.redact.personal import FAMILIES, Personal
 
 
-class Strict(Personal):
-    """The rules of `Personal` and those for names and addresses."""
+def version() -> str:
+    """What the findings hang on; MissingExtraError where the extra is not there."""
+    return f"{people.VERSION}+{postal.VERSION}+{recognition.version()}"
 
-    def __init__(self, key: bytes) -> None:
-        """`redactor.check` says whether the extra is there."""
-        super().__init__(key)
-        self.version = f"{super().version}+{people.VERSION}+{postal.VERSION}+{recognition.version()}"
+
+class Strict(Personal):
+    """The rules of `Personal` and those for names and addresses. `check_policy` says whether the extra is there."""
 
     @property
     def families(self) -> tuple[Family, ...]:

@@ -246,18 +246,19 @@ def test_a_lake_is_redacted_after_the_fact(etl, tmp_path, monkeypatch):
     product.ingest([tmp_path / "a.jsonl"], lake=lake, now=NOW)
     hashes = said(lake)
     code, out, _err = etl("redact", "--dry-run", "--redact", "pii", "--lake", lake, "--json")
-    assert (code, json.loads(out)["found"]["rollouts"]) == (DONE, 1)
+    assert (code, json.loads(out)["found"]["rollouts"], json.loads(out)["older"]["rollouts"]) == (DONE, 1, 1)
     assert "jane" in str(rows(lake))
     code, out, _err = etl("redact", "--check", "--redact", "pii", "--lake", lake, "--json")
-    assert (code, json.loads(out)["rewritten"]) == (DONE, {"rollouts": 1, "rejects": 1, "sources": 0, "events": 0})
+    assert (code, json.loads(out)["found"]) == (DONE, {"rollouts": 1, "rejects": 1, "sources": 0, "events": 0})
+    assert json.loads(out)["rewritten"] == {"rollouts": 1, "rejects": 1, "sources": 1, "events": 0}
     assert said(lake) == hashes
     assert not any(b"jane@" in path.read_bytes() for path in lake.rglob("*") if path.is_file())
     assert len([*lake.glob("rollouts/*/*/*.parquet")]) == 1
     assert json.loads(rows(lake)[0]["redactions"] or rows(lake)[1]["redactions"]) == {"email": 1}
-    assert (
-        json.loads(etl("redact", "--check", "--redact", "pii", "--lake", lake, "--json")[1])["rewritten"]["rollouts"]
-        == 0
-    )
+    for policy in ("pii", "secrets"):
+        done = json.loads(etl("redact", "--check", "--redact", policy, "--lake", lake, "--json")[1])
+        assert not any(done["rewritten"].values())
+    assert etl("redact", "--check", "--redact", "none", "--lake", lake)[0] == WRONG_USAGE
     assert Lake.open(lake).verify() == []
     assert product.ingest([tmp_path / "a.jsonl"], lake=lake, now=NOW, redact="pii", reparse=True).rows.unchanged == 2
     assert etl("redact", "--lake", lake)[0] == WRONG_USAGE

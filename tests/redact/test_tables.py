@@ -249,7 +249,7 @@ def test_no_text_takes_forever(piece: str) -> None:
 
 def test_only_a_redactor_makes_redacted_tables() -> None:
     with pytest.raises(TypeError, match=r"Redactor\.table"):
-        Redacted("rollouts", table("rollouts", []), object())
+        Redacted("rollouts", table("rollouts", []), "none", object())
 
 
 def test_policies() -> None:
