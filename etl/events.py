@@ -200,6 +200,8 @@ def _payload(fragment: Fragment) -> bytes:
     if fragment.payload is not None:
         return _canonical.encode(fragment.payload)
     raw = fragment.record.raw
+    if raw.isascii():
+        return raw
     try:
         raw.decode()
     except UnicodeDecodeError:

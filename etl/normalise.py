@@ -190,18 +190,15 @@ def _row_hash(row: Row) -> str:
     """Everything the row says, lineage aside. The texts of the transcript are in `content_hash`; its ids and names
     are not.
     """
-    said = [value for name, value in zip(_NAMES, _values(row), strict=True) if name not in _HASHED_APART]
     named: list[tuple[Any, ...]] = [
         (index, message.tool_call_id, message.name, message.tool_calls and [call[0] for call in message.tool_calls])
         for index, message in enumerate(row.messages)
         if message.tool_calls or message.tool_call_id or message.name
     ]
     told = [(index, info) for index, info in enumerate(row.message_info) if info is not SAYS_NOTHING]
-    return digest(_pack((said, named, told)))
+    return digest(_pack((_said(row), named, told)))
 
 
-_NAMES = Row.__struct_fields__
-_values = attrgetter(*_NAMES)
 _HASHED_APART = frozenset(
     {
         "source_uri",
@@ -215,6 +212,7 @@ _HASHED_APART = frozenset(
     }
 )
 """Lineage, and what other hashed columns say already."""
+_said = attrgetter(*(name for name in Row.__struct_fields__ if name not in _HASHED_APART))
 
 
 def _step(step: StepRow) -> StepTuple:

@@ -61,7 +61,8 @@ class Reader:
         try:
             if file.size < 0:
                 raise Skipped(f"{file.uri}: not a regular file")
-            text = small_text(file.path) if file.member is None and file.size <= BLOCK else None
+            alone = file.member is None and file.size <= BLOCK and self.settings.format is None
+            text = small_text(file.path) if alone else None
             detection = detect(
                 file.path, self.settings.format, file.member, self.settings.mapping, text=text, likely=self._likely
             )

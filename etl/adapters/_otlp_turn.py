@@ -126,7 +126,9 @@ class Reader:
 
     def _note(self, value: Any) -> None:
         """What is unusual about JSON text inside an attribute is said of the span's record."""
-        if not isinstance(value, str) or not _ESCAPED_SURROGATE.search(value) or not self.span.records:
+        if not isinstance(value, str) or "\\u" not in value or not self.span.records:
+            return
+        if not _ESCAPED_SURROGATE.search(value):
             return
         try:
             _, notes, mended = decode(value.encode("utf-8", "surrogatepass"))
