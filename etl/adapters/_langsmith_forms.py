@@ -181,7 +181,8 @@ def _run(item: dict[str, Any], own: str | None, parent: str | None, trace: str |
     held = {"id", "run_id", "trace_id", "parent_run_id", "name", "start_time", "end_time", "inputs", "outputs", "error"}
     held |= {"events", "status", "feedback_stats", *_BOOKKEEPING}
     rest = {key: opened_all(value) for key, value in fields.items() if key not in held}
-    put(rest, events=events, metadata=metadata, stream_chunks=len(tokens_seen) or None, **extra)
+    put(rest, **{**extra, "events": events or extra.get("events"), "metadata": metadata})
+    put(rest, stream_chunks=len(tokens_seen) or None)
     put(rest, first_token_time=rest.get("first_token_time", first))
     if status not in ("success", "error"):
         rest["status"] = fields["status"]

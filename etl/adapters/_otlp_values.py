@@ -44,7 +44,7 @@ def first(item: Mapping[str, Any], keys: tuple[str, ...]) -> Any:
     return None
 
 
-def put(form: dict[str, Any], **values: Any) -> None:
+def put(form: dict[str, Any], /, **values: Any) -> None:
     """Set what is there: neither None nor empty."""
     form.update({key: value for key, value in values.items() if value not in (None, "", [], {})})
 

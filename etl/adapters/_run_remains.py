@@ -155,12 +155,15 @@ class Remains:
         if entry is not None:
             held = entry.get("attributes", {})
             more = {key: item for key, item in left.items() if key not in held}
-            put(entry, start=form.get("start"), end=form.get("end"), **more)
+            put(entry, **{**_times(form), **more, **_times(form)})
             return True
         put(left, type=words.get("langfuse.observation.type", words.get("langsmith.span.kind")))
         put(left, scope=unsaid(form.get("scope"), said))
         more = {key: item for key, item in words.items() if key not in _WORDS and key not in _NOISE}
-        put(left, attributes=unsaid(more, said), **(form["rest"] if isinstance(form.get("rest"), dict) else {}))
+        rest = form["rest"] if isinstance(form.get("rest"), dict) else {}
+        told, logged = unsaid(more, said), rest.get("attributes")  # a run may have attributes of that name, too
+        told = {**logged, **(told or {})} if isinstance(logged, dict) else told or logged
+        put(left, **{"attributes": told, **{key: item for key, item in rest.items() if key != "attributes"}})
         self._beside(row, form, left)
         return True
 
@@ -214,7 +217,7 @@ class Remains:
         failed = status.get("message", True) if isinstance(status, dict) and status.get("code") == "error" else None
         told: dict[str, Any] = {}
         put(told, span=form.get("name"), span_id=form.get("id"), parent=form.get("parent"), error=failed)
-        put(told, start=form.get("start"), end=form.get("end"), **left)
+        put(told, **{**_times(form), **left, **_times(form)})
         told.update({key: item for key, item in self._agent_of(row, form.get("id")).items() if key not in told})
         message = self._below.get((id(row), str(form.get("id")))) or self._before(row, form)
         if message is not None:
@@ -372,6 +375,10 @@ def _merge(whole: dict[str, Any], form: dict[str, Any]) -> None:
     whole.update({key: value for key, value in form.items() if key not in whole})
     if attributes:
         whole["attributes"] = attributes
+
+
+def _times(form: dict[str, Any]) -> dict[str, Any]:
+    return {"start": form.get("start"), "end": form.get("end")}
 
 
 def _place(event: StoredEvent) -> tuple[str, str] | None:

@@ -362,3 +362,16 @@ def test_a_run_that_is_still_going_has_not_completed() -> None:
     (row,) = read("langsmith", [run("llm", "t1", 0, 1, inputs=asked, outputs=None, end_time=None, status="pending")])
     assert row["status"] == "unknown"
     assert "incomplete" in row["flags"]
+
+
+@pytest.mark.parametrize("key", ["attributes", "form", "start", "end", "events", "scope", "type", "name", "span_id"])
+def test_keys_of_a_run_may_be_called_like_ours(key: str) -> None:
+    asked = {"messages": [{"role": "user", "content": "Hi"}]}
+    odd: dict[str, Any] = {"extra": {key: {"mark": "kept"}, "metadata": {key: "also"}}}
+    runs = [
+        run("chain", "t1", 0, 3, **odd),
+        run("llm", "m1", 1, 2, "t1", inputs=asked, outputs={"output": "Yes"}, **odd),
+    ]
+    (row,) = read("langsmith", runs)
+    assert talk(row) == [("user", "Hi"), ("assistant", "Yes")]
+    assert "kept" in json.dumps(row, default=str)
