@@ -92,10 +92,12 @@ def ingest(
     files = discover([paths] if isinstance(paths, (str, Path)) else paths, exclude, archives=False)
     settings = run_settings(lake, now, source, format, redact, limits, dry_run, strict)
     settings = settings._replace(mapping=mapping)
+    if not files and not Lake.begun(lake):
+        return Report(settings.batch_id, dry_run=dry_run)  # nothing to read makes no lake
     with running(settings) as (opened, report):
         known = _known(opened, source)
         found = changes(files, known, source, "mapped" if mapping else format, reparse, mapping)
-        kinds = {change.file.uri: change.kind for change in found}
+        kinds = {change.file.uri: change.kind for change in found if change.kind != "unchanged"}
         unchanged = [change.as_unchanged() for change in found if change.kind == "unchanged"]
         results: list[FileResult] = []
         staged: list[StagedFile] = []
@@ -173,14 +175,14 @@ def keyed(lake: Lake, settings: Settings) -> Settings:
     """The settings with the key of the lake's pseudonyms, where the policy needs one."""
     if settings.redact not in KEYED or settings.key is not None:
         return settings
-    return settings._replace(key=lake_key(lake))
+    return settings._replace(key=lake_key(lake, make=not settings.dry_run))
 
 
-def lake_key(lake: Lake) -> bytes:
-    """The key of a lake for which nobody gives one."""
+def lake_key(lake: Lake, *, make: bool = True) -> bytes:
+    """The key of a lake for which nobody gives one; where there is none, and none is to be made, one for this once."""
     from etl.redact.keys import kept_key
 
-    return kept_key(lake.id, KEYS.expanduser())
+    return kept_key(lake.id, KEYS.expanduser(), make=make)
 
 
 @contextlib.contextmanager

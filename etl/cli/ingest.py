@@ -131,8 +131,11 @@ def ingest(
         print_json({**told, **report.to_json()})
     else:
         from etl.cli.summary import print_summary
+        from etl.cli.tables import note
 
         print_summary(report, lake)
+        if not report.files:
+            note("there is no file where it was to look, or all are excluded")
     send_metrics([report])
     return exit_code([report], fail_on_reject=fail_on_reject)
 

@@ -21,13 +21,21 @@ def given_key(text: str) -> bytes:
     return key
 
 
-def kept_key(lake_id: str, folder: Path) -> bytes:
+def passing_key() -> bytes:
+    """A key that nobody keeps: for what is written nowhere."""
+    return secrets.token_bytes(32)
+
+
+def kept_key(lake_id: str, folder: Path, *, make: bool = True) -> bytes:
     """The key of the lake with that id in a folder of keys, made where there is none; UsageError where it cannot be.
 
-    Whoever loses it gets other pseudonyms for what comes in from then on.
+    Whoever loses it gets other pseudonyms for what comes in from then on. Without `make` one that is not there is made
+    up and not kept.
     """
     path = folder / f"{lake_id}.key"
     try:
+        if not make and not path.exists():
+            return passing_key()
         folder.mkdir(mode=0o700, parents=True, exist_ok=True)
         try:
             descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)

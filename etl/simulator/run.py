@@ -14,6 +14,7 @@ from etl.committing import commit
 from etl.footprint import settle
 from etl.lake import Lake, StagedFile
 from etl.redact import Redactor
+from etl.redact.keys import passing_key
 from etl.report import FileResult, Report
 from etl.row import Row
 from etl.simulator.attempts import LEFT_OUT, Attempts, OutsideAgent, planned_jobs, with_nonces
@@ -82,7 +83,7 @@ def staging_sink(settings: Settings, worker: str) -> Sink:
 
 def memory_sink(settings: Settings) -> Sink:
     """Rows through redaction into tables in memory."""
-    redactor, rows, tables = Redactor(settings.redact), list[Row](), list[pa.Table]()
+    redactor, rows, tables = Redactor(settings.redact, settings.key or passing_key()), list[Row](), list[pa.Table]()
 
     def flush() -> None:
         if rows:

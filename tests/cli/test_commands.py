@@ -67,6 +67,18 @@ def test_a_dry_run_writes_nothing(etl, logs, tmp_path):
     assert json.loads(out)["rows"]["added"] == 1
 
 
+def test_where_no_file_is_no_lake_is_made(etl, logs, tmp_path):
+    """A night without logs is no failure, and is told."""
+    (tmp_path / "empty").mkdir()
+    for arguments in ([tmp_path / "empty"], [logs, "--exclude", "*"]):
+        code, _out, err = etl("ingest", *arguments, "--lake", tmp_path / "lake")
+        assert (code, err) == (DONE, "there is no file where it was to look, or all are excluded\n")
+        assert not (tmp_path / "lake").exists()
+    etl("ingest", logs, "--lake", tmp_path / "lake")
+    code, out, _err = etl("ingest", tmp_path / "empty", "--lake", tmp_path / "lake", "--json")
+    assert (code, json.loads(out)["files"]["seen"]) == (DONE, 0)
+
+
 @pytest.mark.parametrize(("arguments", "code"), [((), DONE), (("--fail-on-reject",), DONE_WITH_FAILURES)])
 def test_a_reject_fails_the_run_only_where_asked(etl, logs, tmp_path, arguments, code):
     (logs / "good.jsonl").write_text(GOOD + "{\n" + GOOD)

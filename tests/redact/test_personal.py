@@ -202,3 +202,24 @@ def test_keys_are_kept_given_or_refused(tmp_path):
     (tmp_path / "file").write_text("")
     with pytest.raises(UsageError, match="cannot be kept there"):
         kept_key("lake", tmp_path / "file")
+
+
+def test_what_is_written_nowhere_leaves_no_key(tmp_path, monkeypatch):
+    """A dry run, with and without a lake, and a simulation in memory."""
+    monkeypatch.setattr("etl.pipeline.KEYS", tmp_path / "keys")
+    said = [{"role": "user", "content": "I am jane.doe@example.com"}, {"role": "assistant", "content": "Hi."}]
+    (tmp_path / "log.jsonl").write_text(json.dumps({"messages": said}))
+    for lake in (tmp_path / "none", tmp_path / "lake"):
+        if lake.name == "lake":
+            product.ingest([tmp_path / "log.jsonl"], lake=lake, now=NOW, redact="none")
+        report = product.ingest([tmp_path / "log.jsonl"], lake=lake, now=NOW, redact="pii", dry_run=True, reparse=True)
+        assert report.to_json()["records_in"] == 1
+
+    @product.tool
+    def get_order(order_id: str) -> dict:
+        """Look up an order."""
+        return {"order_id": order_id}
+
+    asked = {"mode": "rl", "repeats": 1, "budget": 4, "redact": "pii", "tools": [get_order]}
+    assert len(product.simulate(product.seeded_agent([get_order]), system_prompt="Help.", **asked)) == 4
+    assert not (tmp_path / "keys").exists()
