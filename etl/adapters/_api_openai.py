@@ -64,8 +64,12 @@ def _rest(body: Body) -> Body:
 
 
 def _error(body: Body) -> str | None:
+    """The error of a body, or of a choice that a gateway gave up (OpenRouter)."""
     if body.get("error") is not None:
         return error_text(body["error"])
+    for choice in map(obj, arr(body.get("choices"))):
+        if choice.get("error") is not None:
+            return error_text(choice["error"])
     return None if "choices" in body else error_text(body)
 
 

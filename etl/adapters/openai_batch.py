@@ -147,7 +147,12 @@ def _exchange(request: StoredEvent | None, output: StoredEvent | None, records: 
         url=None,
         status=status if type(status) is int else None,
         id=identifier(answered.get("id")) or identifier(body.get("id")),
-        error=error_text(answered.get("error")) or error_text(result.get("error")),
+        error=error_text(answered.get("error")) or error_text(result.get("error")) or _unasked(result),
         log=log,
         captured=request is not None,
     )
+
+
+def _unasked(result: Body) -> str | None:
+    """Why a request was never sent to the model: it expired, or the batch was canceled."""
+    return text(result.get("type")) if result.get("type") in ("expired", "canceled") else None

@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 import json
+from pathlib import Path
 from typing import Any
 
 import pytest
 
+from etl import ingest
 from etl.adapters._api_bodies import read_body
 from etl.adapters._api_choice import CODECS
 from etl.adapters._api_form import Answered
 from etl.conversation import Message
+from tests.lakes import rows
 
 
 def _delta(name: str | None = None, arguments: Any = None, **more: Any) -> dict[str, Any]:
@@ -132,3 +135,20 @@ def test_an_approval_that_is_asked_for_is_no_second_call() -> None:
     ran = {"type": "mcp_call", "id": "m1", "name": "t", "arguments": "{}", "output": "ok", "approval_request_id": "r1"}
     messages = [message for item in (asked, ran) for message in CODECS["openai_responses"].message(item)]
     assert [call.id for message in messages for call in message.calls or ()] == ["m1"]
+
+
+def test_an_error_of_a_choice_is_the_answers() -> None:
+    choice = {"index": 0, "message": {"role": "assistant", "content": ""}, "finish_reason": "error"}
+    answered = CODECS["openai_chat"].answered({"choices": [{**choice, "error": {"code": 502, "message": "upstream"}}]})
+    assert answered.error == "upstream"
+
+
+@pytest.mark.parametrize("kind", ["expired", "canceled"])
+def test_a_request_of_a_batch_that_was_never_sent_says_why(kind: str, tmp_path: Path) -> None:
+    path = tmp_path / "results.jsonl"
+    said = {"type": "message", "role": "assistant", "content": [{"type": "text", "text": "Yes"}]}
+    results = [{"type": kind}, {"type": "succeeded", "message": said}]
+    path.write_text("".join(json.dumps({"custom_id": f"{n}", "result": each}) + "\n" for n, each in enumerate(results)))
+    ingest([path], lake=tmp_path / "lake")
+    found = {row["status"]: row["error"] for row in rows(tmp_path / "lake")}
+    assert found == {"error": kind, "completed": None}
