@@ -64,7 +64,7 @@ class Events:
         self._state = _latest(values)
         self._counts = _counts(self._state)
         model = dict_of(dict_of(self._state, "agent"), "llm").get("model")
-        self.talk.model = model if isinstance(model, str) and model else None
+        self.talk.model = model if isinstance(model, str) and model else _counted_model(self._state)
         for value in values:
             self._take(value, kind_of(value) or "")
 
@@ -285,6 +285,14 @@ def _spent(state: dict[str, Any]) -> tuple[int, int]:
     uses = dict_of(dict_of(state, "stats"), "usage_to_metrics")
     totals = [_total(metrics) for metrics in uses.values() if isinstance(metrics, dict)]
     return sum((total.input_tokens or 0) for total in totals if total), len(canonical(state))
+
+
+def _counted_model(state: dict[str, Any]) -> str | None:
+    """The model whose tokens are those of the agent, or the only one that was counted."""
+    uses = dict_of(dict_of(state, "stats"), "usage_to_metrics")
+    names = {name for metrics in uses.values() if (name := text_of(metrics, "model_name"))}
+    named = text_of(dict_of(uses, "agent"), "model_name")
+    return named or (names.pop() if len(names) == 1 else None)
 
 
 def _counts(state: dict[str, Any]) -> dict[str, Tokens]:

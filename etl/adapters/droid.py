@@ -87,7 +87,9 @@ def _looks(value: Any) -> float:
         return 0.5 if timed and text_of(value, "session_id", "sessionId") and "cwd" in value else 0.0
     if kind == "message":
         flat = timed and text_of(value, "role") is not None and isinstance(value.get("text"), str)
-        return 0.6 if flat else 0.4 if dict_of(value, "message") else 0.0
+        if flat:
+            return 0.93 if "id" in value and text_of(value, "session_id", "sessionId") else 0.6
+        return 0.4 if dict_of(value, "message") else 0.0
     if kind == "tool_call":
         return 0.95 if timed and "toolName" in value and "parameters" in value else 0.0
     if kind == "tool_result":

@@ -7,6 +7,7 @@ where the model writes its command into the text. The call that submits has no r
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Iterator
 from typing import Any
 
@@ -21,12 +22,14 @@ from etl.decode import encode
 _FORMAT = "mini-swe-agent"
 _STATUS = {"Submitted": "completed", "LimitsExceeded": "truncated", "submitted": "completed"}
 
+_LATE = re.compile(r"\btimed out\b")
+
 
 class MiniSweAgent(Adapter):
     """Trajectories of mini-SWE-agent."""
 
     name = "mini_swe_agent"
-    version = 1
+    version = 2
     about = "mini-SWE-agent trajectories: {trajectory_format, info, messages, instance_id}, one object a file"
     scores_share = True
 
@@ -111,6 +114,8 @@ def _told(message: Message, used: Tokens, after_answer: bool) -> None:
         message.at = left.pop("timestamp")
     if message.role == "tool" and type(left.get("returncode")) is int:
         message.failed = left["returncode"] != 0
+        if message.failed and (told := text(left.get("exception_info"))):
+            message.error, message.condition = told, "timeout" if _LATE.search(told) else None
     raw = left.get("raw_output")
     if isinstance(raw, str) and raw in message.content:
         del left["raw_output"]

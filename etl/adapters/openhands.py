@@ -45,7 +45,7 @@ class OpenHands(Adapter):
     """Conversations of OpenHands."""
 
     name = "openhands"
-    version = 1
+    version = 2
     about = "OpenHands: SDK events (a file each, lines or a list), the older event stream, benchmark outputs"
     scores_share = True
     spans_files = True

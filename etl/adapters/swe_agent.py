@@ -13,13 +13,15 @@ from typing import Any
 
 from etl.adapter import Adapter, FileContext, Sample
 from etl.adapters._blocks import identifier
+from etl.adapters._blocks import read as read_blocks
 from etl.adapters._chat import chat_messages, parsed
 from etl.adapters._rollouts import count, items, obj, text
 from etl.conversation import Conversation, Message, Outcome, Record, Tokens, ToolCall, Unusable
 
 _ACTION = "action"
 _TOLD = ("agent", "message_type", "thought", "action", "tool_call_ids")
-_STATUS = (("submitted (", "truncated"), ("submitted", "completed"), ("exit_error", "error"), ("exit_format", "error"),
+_STATUS = (("submitted (exit_error", "error"),
+           ("submitted (", "truncated"), ("submitted", "completed"), ("exit_error", "error"), ("exit_format", "error"),
            ("exit_", "truncated"))  # fmt: skip
 """How an exit status begins → how the run ended. A patch that was submitted for a limit is not the agent's own end."""
 
@@ -28,7 +30,7 @@ class SweAgent(Adapter):
     """Trajectories of SWE-agent."""
 
     name = "swe_agent"
-    version = 1
+    version = 2
     about = "SWE-agent trajectories (.traj): {environment, trajectory, history, info}, one object a file"
     scores_share = True
 
@@ -114,6 +116,14 @@ def _turns_of(step: dict[str, Any]) -> Iterator[dict[str, Any]]:
     yield {"role": "user", "content": step.get("observation"), "message_type": "observation"}
 
 
+def _thought(message: Message, rest: dict[str, Any]) -> None:
+    """Reasoning of a turn as blocks: its text, and the rest of each (a signature) as a part."""
+    blocks = read_blocks(items(rest, "thinking_blocks"))
+    if blocks.reasoning is not None and not blocks.text:
+        message.reasoning, message.parts = blocks.reasoning, [*(message.parts or []), *(blocks.parts or [])] or None
+        del rest["thinking_blocks"]
+
+
 def _told(message: Message, turn: dict[str, Any], before: list[Message]) -> None:
     """A turn in words of ours: who said it, which action it holds, whose result it is."""
     rest = {key: item for key, item in (message.extra or {}).items() if key not in _TOLD}
@@ -122,6 +132,8 @@ def _told(message: Message, turn: dict[str, Any], before: list[Message]) -> None
     if message.role == "tool" and message.call_id is None and ids:
         message.call_id = ids[0]
         rest.update({"tool_call_ids": ids} if len(ids) > 1 else {})
+    if message.reasoning is None and message.role == "assistant":
+        _thought(message, rest)
     action = turn.get("action")
     if message.role == "assistant" and isinstance(action, str) and not message.calls and action.strip():
         thought = turn.get("thought")

@@ -52,6 +52,7 @@ def test_an_action_as_text_is_a_call_and_what_follows_its_result() -> None:
     [
         ("submitted", "completed"),
         ("submitted (exit_cost)", "truncated"),
+        ("submitted (exit_error)", "error"),
         ("exit_context", "truncated"),
         ("exit_error", "error"),
     ],
@@ -68,3 +69,23 @@ def test_each_response_is_counted_once() -> None:
     row = _row({"trajectory_format": "mini-swe-agent-1.1", "info": {}, "messages": messages}, MINI)
     assert (row["usage"]["input_tokens"], row["usage"]["output_tokens"], row["usage"]["cached_tokens"]) == (20, 4, 8)
     assert row["n_turns"] == 1
+
+
+def test_thinking_blocks_of_a_turn_are_its_reasoning() -> None:
+    block = {"type": "thinking", "thinking": "Look first.", "signature": "c2ln"}
+    row = _row(_run(_turn("assistant", "I look.", thinking_blocks=[block])))
+    assert row["messages"][1]["reasoning_content"] == "Look first."
+    assert json.loads(row["message_info"][1]["parts"]) == [{"type": "thinking", "signature": "c2ln"}]
+
+
+def test_a_command_that_was_stopped_is_a_timeout() -> None:
+    call = {"id": "c1", "type": "function", "function": {"name": "bash", "arguments": "{}"}}
+    late = "An error occurred while executing the command: Command 'x' timed out after 30 seconds"
+    told = {"returncode": -1, "raw_output": "", "exception_info": late}
+    messages = [
+        {"role": "user", "content": "Fix it."},
+        {"role": "assistant", "content": None, "tool_calls": [call]},
+        {"role": "tool", "tool_call_id": "c1", "content": "<returncode>-1</returncode>", "extra": told},
+    ]
+    row = _row({"info": {}, "messages": messages, "trajectory_format": "mini-swe-agent-1.1"}, MINI)
+    assert [(step["status"], step["condition"], step["error"]) for step in row["steps"]] == [("error", "timeout", late)]
