@@ -103,7 +103,9 @@ def _drop_later_readings(lookup: Lookup, later: Sequence[str], unread: pa.Table)
 def _restored(
     to: Committing, base: Snapshot, before: Sequence[LiveFile], after: Sequence[LiveFile], batch_id: str
 ) -> list[StagedFile]:
-    """Staged files with the rows of `before` that the batch replaced or removed, and nobody wrote again since."""
+    """Staged files with the rows of `before` that the batch replaced or removed, and nobody wrote again since; nor
+    removed, where the batch had replaced them.
+    """
     missing = next((file.path for file in before if not to.place.is_there(file.path)), None)
     if missing is not None:
         raise LakeError(
@@ -120,7 +122,14 @@ def _restored(
         lookup.load("old", f"({keys}) AS key", only=old)
         kept = range(len(before), len(before) + len(others))
         lookup.load("kept", f"({keys}) AS key", where="batch_id NOT IN (FROM undone)", only=kept)
-        of_file = "SELECT file, list(position ORDER BY position) FROM old ANTI JOIN kept USING (key) GROUP BY file"
+        written = range(len(before), len(before) + len(after))
+        lookup.load("written", f"({keys}) AS key", where="batch_id IN (FROM undone)", only=written)
+        live = range(len(before) + len(after), len(before) + len(others))
+        lookup.load("living", f"({keys}) AS key", where=f"({keys}) IN (SELECT key FROM written)", only=live)
+        of_file = (
+            "SELECT file, list(position ORDER BY position) FROM old ANTI JOIN kept USING (key) "
+            "ANTI JOIN (FROM written ANTI JOIN living USING (key)) USING (key) GROUP BY file"
+        )
         found = lookup.run(of_file)
     return [
         stage_rows(

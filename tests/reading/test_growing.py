@@ -142,3 +142,21 @@ def test_records_found_again_in_odd_lines_count_among_their_equals(
     assert night([log], lake, monkeypatch, least_growing=0).rows.added == 2
     night([log], tmp_path / "whole", monkeypatch, least_growing=WHOLE)
     assert told(lake, reached=False) == told(tmp_path / "whole", reached=False)
+
+
+def test_undo_brings_back_no_reject_that_a_later_night_took_away(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The tail is cut off for two nights and whole in the third; the second is taken back."""
+    log, lake = tmp_path / "log.jsonl", tmp_path / "lake"
+    opened, batches = Lake.create(lake), []
+    with opened.batch("keep"):
+        opened.retain(3_600_000)
+    for length in (5, 9, None):
+        log.write_bytes(chat(0) + b"\n" + chat(1)[:length])
+        batches.append(night([log], lake, monkeypatch, least_growing=0).batch_id)
+    with opened.batch("undo"):
+        opened.undo(batches[1])
+    ingest([log], lake=lake, now=NOW)
+    ingest([log], lake=tmp_path / "fresh", now=NOW)
+    assert told(lake, reached=False) == told(tmp_path / "fresh", reached=False)
