@@ -65,8 +65,8 @@ lock:  ## Resolve the dependencies anew (needs uv)
 	uv pip compile pyproject.toml --quiet --group dev --universal --generate-hashes --python-version 3.11 \
 		--no-emit-index-url --upgrade --custom-compile-command "make lock" --output-file requirements.lock
 
-audit:  ## Look the locked packages up among known weaknesses (needs uv and the network)
-	uvx pip-audit --require-hashes --disable-pip --requirement requirements.lock
+audit:  ## Look the locked packages up among known weaknesses; fails where one cannot be looked up (needs uv and the network)
+	uvx pip-audit --strict --require-hashes --disable-pip --requirement requirements.lock
 
 sbom:  ## What a release consists of: dist/sbom.cdx.json, CycloneDX, from the locked packages (needs uv)
 	@mkdir -p dist

@@ -48,6 +48,7 @@ def _on_cluster(lake, what, *paths, readers=1):
     """So many nodes of one core read, beside the head where it is one alone; `kill` takes one away at its work."""
     command = [sys.executable, "-c", CLUSTER, str(readers), what, str(lake), *map(str, paths)]
     environment = {**os.environ, "PYTHONPATH": str(REPO), "RAY_ENABLE_UV_RUN_RUNTIME_ENV": "0"}
+    environment["RAY_USAGE_STATS_ENABLED"] = "0"
     done = subprocess.run(command, env=environment, capture_output=True, text=True, timeout=300)
     assert done.returncode == 0, done.stderr[-2000:]
     return done.stdout.splitlines()[-1]

@@ -134,9 +134,10 @@ def test_verifiers_takes_the_traces(exported: Callable[..., Path]) -> None:
     assert sorted(scored) == sorted([1.0, 0.5, 0.0] * 4)
 
 
-def test_ray_reads_lake_and_export(lake: Path, exported: Callable[..., Path]) -> None:
+def test_ray_reads_lake_and_export(lake: Path, exported: Callable[..., Path], monkeypatch: pytest.MonkeyPatch) -> None:
     import ray
 
+    monkeypatch.setenv("RAY_USAGE_STATS_ENABLED", "0")
     ray.init(num_cpus=1, include_dashboard=False, log_to_driver=False, object_store_memory=100 << 20)
     try:
         paths = [str(path) for path in sorted((lake / "rollouts").glob("source=*/day=*/*.parquet"))]
