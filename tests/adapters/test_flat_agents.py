@@ -93,7 +93,7 @@ def test_an_amp_run_says_itself_whether_it_failed(samples: Path, lake: Path) -> 
 
 
 def test_an_amp_thread_names_the_one_that_it_was_handed_off_from(samples: Path, lake: Path) -> None:
-    read_in(lake, samples / "amp")
+    read_in(lake, samples / "amp" / "thread.json", samples / "amp" / "handed-off.json")
     child, parent = sorted(rows(lake), key=lambda row: row["parent_id"] is None)
     assert child["parent_id"] == parent["rollout_id"]
     assert (child["status"], child["n_turns"], child["steps"][0]["status"]) == ("aborted", 1, "missing")
