@@ -10,7 +10,7 @@ from etl.adapters._blocks import identifier, read
 from etl.adapters._claude_text import texts_in
 from etl.adapters._codex_lines import ITEM, Line
 from etl.adapters._codex_results import End, condition_of, end_of, invocation_of, output_of, tell
-from etl.adapters._codex_text import is_harness
+from etl.adapters._codex_text import is_harness, parted
 from etl.adapters._session import dict_of, list_of, noted, runs, text_of, without
 from etl.conversation import Message, ToolCall
 
@@ -66,10 +66,13 @@ class Items:
         if who == "user":
             self.close()
             kind = text_of(line.payload, "kind")
-            synthetic = is_harness(text) or kind in ("environment_context", "user_instructions")
-            message = Message("user", text, synthetic=synthetic, extra={line.type: rest} if rest else None)
-            message.parts = [{"type": "image", "image_url": image} for image in list_of(line.payload, "images")] or None
-            self._session.say(line, message)
+            pieces = parted(text)
+            for piece in pieces:
+                synthetic = is_harness(piece) or kind in ("environment_context", "user_instructions")
+                message = Message("user", piece, synthetic=synthetic)
+                self._session.say(line, message)
+            images = [{"type": "image", "image_url": image} for image in list_of(line.payload, "images")]
+            message.parts, message.extra = images or None, {line.type: rest} if rest else None
             return
         if who == "reasoning":
             self._think(line, text)
@@ -146,7 +149,7 @@ class Items:
         self.close()
         rest = _rest(line.payload, "content", "role")
         blocks = content if isinstance(content, list) else [content]
-        found = [(True, blocks)] if synthetic else runs([block for block in blocks if block is not None], is_harness)
+        found = [(True, blocks)] if synthetic else runs(_pieces(blocks), is_harness)
         count = len(self._session.entries)
         for harness, run in found:
             said = read(_unlabelled(run))
@@ -254,6 +257,19 @@ class Items:
         message = self._piece(line)
         if turn is not None and (message.extra or {}).get("turn_id") != turn:
             message.extra = {**(message.extra or {}), "turn_id": turn}
+
+
+def _pieces(blocks: list[Any]) -> list[Any]:
+    """The blocks of a person's message, a text of an editor as its context and what was typed."""
+    found: list[Any] = []
+    for block in blocks:
+        text = block if isinstance(block, str) else text_of(block, "text")
+        pieces = parted(text) if text is not None else []
+        if len(pieces) > 1:
+            found += pieces if isinstance(block, str) else [{**block, "text": piece} for piece in pieces]
+        elif block is not None:
+            found.append(block)
+    return found
 
 
 def _unlabelled(blocks: list[Any]) -> list[Any]:

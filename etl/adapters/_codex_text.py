@@ -18,16 +18,26 @@ _STARTS = (
     "You have exceeded the maximum number of",
     "Warning: The maximum number of unified exec processes",
     "Warning: apply_patch was requested via",
+    "# Context from my IDE setup:",
+    "# Files mentioned by the user:",
 )
 _TAGS = frozenset(
     {
         "environment_context", "user_instructions", "permissions", "permissions instructions", "collaboration_mode",
         "turn_aborted", "user_shell_command", "user_action", "skill", "skills_instructions", "subagent_notification",
         "model_switch", "personality_spec", "realtime_conversation", "apps_instructions", "plugins_instructions",
-        "INSTRUCTIONS", "hook_prompt", "goal_context", "multi_agent_mode", "memory_context", "system_reminder",
+        "instructions", "hook_prompt", "goal_context", "multi_agent_mode", "memory_context", "system_reminder",
+        "codex_internal_context", "internal_context", "recommended_plugins", "additional_context",
+        "agent_message_board_notification",
     }
 )  # fmt: skip
-_TAGGED = re.compile(r"<([A-Za-z_ ]{3,40})>.*</([A-Za-z_]{3,40})>\Z", re.DOTALL)
+_TAGGED = re.compile(
+    r"<([A-Za-z_]{3,40}(?: instructions)?)(?: [a-z_]{1,40}=[^<>\n]{0,400})?>"
+    r".*</([A-Za-z_]{3,40})(?: instructions)?>\Z",
+    re.DOTALL,
+)
+_REQUEST = re.compile(r"^## My request for Codex:[ \t]*\n", re.MULTILINE)
+"""What an editor puts between the files that are open and the words of the person."""
 
 
 def is_harness(text: str) -> bool:
@@ -40,7 +50,22 @@ def is_harness(text: str) -> bool:
     if bare.startswith(_STARTS):
         return True
     found = _TAGGED.match(bare)
-    return found is not None and found.group(1) in _TAGS and found.group(1).split(" ")[0] == found.group(2)
+    if found is None:
+        return False
+    opened, closed = found.group(1).lower(), found.group(2).lower()
+    return opened in _TAGS and opened.split(" ")[0] == closed
+
+
+def parted(text: str) -> list[str]:
+    """A text as an editor hands it on: its context, and what the person typed; any other text as it is.
+
+    >>> parted("# Context from my IDE setup:\\n\\n## My request for Codex:\\nMend it.")
+    ['# Context from my IDE setup:', 'Mend it.']
+    """
+    if not text.lstrip().startswith(_STARTS[-2:]):
+        return [text]
+    found = _REQUEST.search(text)
+    return [text] if found is None else [text[: found.start()].strip(), text[found.end() :].strip()]
 
 
 _SAYING = {"user_message": "user", "agent_message": "assistant", "agent_reasoning": "reasoning",

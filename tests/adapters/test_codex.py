@@ -256,3 +256,31 @@ def test_the_labels_around_an_image_are_not_typed(tmp_path: Path, lake: Path) ->
     assert (row["prompt"], row["n_turns"]) == ("Which thread is [Image #1]?", 1)
     assert json.loads(row["message_info"][0]["parts"]) == [{**image, "label": "[Image #1]"}]
     assert [step["condition"] for step in row["steps"]] == ["timeout"]
+
+
+@pytest.mark.parametrize("dual", [True, False])
+def test_what_an_editor_puts_before_a_request_is_not_typed(dual: bool, tmp_path: Path, lake: Path) -> None:
+    rollout = Rollout("editor", dual=dual)
+    context = "# Context from my IDE setup:\n\n## Active file: loom.py\n\n## My request for Codex:\n"
+    rollout.said("user", '<codex_internal_context source="goal">Weave.</codex_internal_context>', dual=False)
+    rollout.said("user", f"{context}Mend the loom.\n")
+    rollout.said("assistant", "Mended.")
+    path = tmp_path / "editor.jsonl"
+    path.write_text("".join(f"{line}\n" for line in rollout.lines), encoding="utf-8")
+    read_in(lake, path)
+    (row,) = rows(lake)
+    assert (row["prompt"], row["n_turns"], row["final_text"]) == ("Mend the loom.", 1, "Mended.")
+    assert [message["content"] for message in row["messages"]].count("Mend the loom.") == 1
+
+
+def test_an_event_alone_tells_what_an_editor_puts_before_a_request(tmp_path: Path, lake: Path) -> None:
+    rollout = Rollout("event")
+    rollout.event(
+        "user_message", message="# Files mentioned by the user:\n\n## a.py\n\n## My request for Codex:\nMend it."
+    )
+    rollout.event("agent_message", message="Mended.")
+    path = tmp_path / "event.jsonl"
+    path.write_text("".join(f"{line}\n" for line in rollout.lines), encoding="utf-8")
+    read_in(lake, path)
+    (row,) = rows(lake)
+    assert (row["prompt"], row["n_turns"]) == ("Mend it.", 1)
