@@ -5,7 +5,7 @@ from __future__ import annotations
 import click
 
 from etl.cli.exits import DONE
-from etl.cli.options import json_option, lake_option
+from etl.cli.options import json_option, lake_option, pseudonym_key
 from etl.errors import UsageError
 
 
@@ -37,7 +37,9 @@ def label(
     if remove and (word is not None or value is not None or reason is not None):
         raise UsageError("--remove takes a label back; it goes with --name alone")
     whole_id = str(find_rollout(connect(lake), rollout_id)["rollout_id"])
-    changed = take_back(lake, whole_id, name) if remove else give(lake, whole_id, Label(name, word, value, reason))
+    given = Label(name, word, value, reason)
+    key = pseudonym_key()
+    changed = take_back(lake, whole_id, name) if remove else give(lake, whole_id, given, pseudonym_key=key)
     if as_json:
         print_json({"rollout_id": whole_id, "name": name, "changed": changed})
     else:

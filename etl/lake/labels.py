@@ -9,7 +9,7 @@ conversation itself is gone (its row is removed because a later record put it to
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
 import pyarrow as pa
@@ -54,7 +54,11 @@ def is_label(judgment: dict[str, Any]) -> bool:
     return bool(judgment["kind"] == "human" and judgment["status"] == GIVEN)
 
 
-def label_row(to: Committing, rollout_id: str, name: str, given: Label | None) -> bool:
+Masked = Callable[[Label, frozenset[str]], Label]
+"""A label as it may be kept beside rows that went through some versions of rules (see `etl/lake/rules.py`)."""
+
+
+def label_row(to: Committing, rollout_id: str, name: str, given: Label | None, masked: Masked | None = None) -> bool:
     """Gives a row a label, or with None takes that of this name back; false where the row says so already.
 
     The row is read, changed and committed as one compare-and-swap: what else happens to it meanwhile is kept.
@@ -73,8 +77,10 @@ def label_row(to: Committing, rollout_id: str, name: str, given: Label | None) -
             live = lookup.files["live"][file]
             row = pa.concat_tables(row_groups(live.path, only=pa.array([position], pa.int64())))
             before = row[_JUDGMENTS][0].as_py()
-            after = [judgment for judgment in before if not (is_label(judgment) and judgment["name"] == name)]
-            after += [] if given is None else [given.judgment()]
+            label = given if given is None or masked is None else masked(given, rules_of(live.path))
+            named = name if label is None else label.name
+            after = [judgment for judgment in before if not (is_label(judgment) and judgment["name"] == named)]
+            after += [] if label is None else [label.judgment()]
             if after == before:
                 return False
             lookup.run("INSERT INTO dropped VALUES ('live', ?, ?)", [file, position])

@@ -20,7 +20,7 @@ from etl.lake.commit import Committing, commit_plan, commit_rows, try_again
 from etl.lake.errors import one_line, reading
 from etl.lake.forget import Conversation, Forgotten, forget
 from etl.lake.history import Commit, batches_since, history
-from etl.lake.labels import Label, label_row
+from etl.lake.labels import Label, Masked, label_row
 from etl.lake.log import LiveFile, Snapshot, create_table, snapshot
 from etl.lake.lookup import Lookup
 from etl.lake.migrate import Migrated, migrate_table
@@ -210,12 +210,12 @@ class Lake:
             return RowCounts(0, 0, 0, 0)
         return self._commit("rollouts", staged, lambda lookup: decide_rollouts(lookup, whole), still_current)
 
-    def label(self, rollout_id: str, label: Label) -> bool:
-        """Gives a row a label in the place of the one of that name; false where the row says so already.
+    def label(self, rollout_id: str, label: Label, masked: Masked | None = None) -> bool:
+        """Gives a row a label, `masked`, in the place of the one of that name; false where the row says so already.
 
         Labels stay with the row when its source is read again. Needs an open batch; UsageError for an unknown id.
         """
-        return label_row(self._committing(), rollout_id, label.name, label)
+        return label_row(self._committing(), rollout_id, label.name, label, masked)
 
     def take_back_label(self, rollout_id: str, name: str) -> bool:
         """Removes the label of that name; false where the row has none. Needs an open batch."""

@@ -12,6 +12,7 @@ from starlette.requests import Request
 from starlette.responses import HTMLResponse, PlainTextResponse, RedirectResponse, Response
 from starlette.routing import Route
 
+from etl.cli.options import pseudonym_key
 from etl.errors import EtlError, LakeError, UsageError
 from etl.harmless import harmless
 from etl.labels import label, take_back
@@ -89,7 +90,8 @@ class Pages:
             except ValueError:
                 raise UsageError(f"{value!r} is no number") from None
             word, reason = form.get("label", "").strip() or None, form.get("reason", "").strip() or None
-            label(self.store.lake, rollout_id, Label(form.get("name", "").strip(), word, number, reason))
+            given = Label(form.get("name", "").strip(), word, number, reason)
+            label(self.store.lake, rollout_id, given, pseudonym_key=pseudonym_key())
         return RedirectResponse(f"/rollouts/{quote(rollout_id, safe='')}#labels", 303)
 
     def attempts(self, request: Request) -> Response:

@@ -8,7 +8,8 @@ import json
 from pathlib import Path
 from typing import Any
 
-from etl.lake import Lake
+from etl.labels import label
+from etl.lake import Label, Lake
 from etl.pipeline import ingest
 from tests.adapters.claude_sessions import Session, call, text
 from tests.lakes import NOW, rows
@@ -51,3 +52,16 @@ def test_reading_again_under_a_stricter_policy_redacts_and_under_a_laxer_brings_
             assert _told(lake) == _told(tmp_path / "fresh")
     assert report.rows.unchanged == 2
     assert Lake.open(lake).verify() == []
+
+
+def test_a_label_goes_through_what_its_row_went_through(tmp_path: Path) -> None:
+    """Secrets always, personal data where they were replaced in the row."""
+    logs = _logs(tmp_path / "logs")
+    for policy, held in (("none", [MAIL]), ("secrets", [MAIL]), ("pii", [])):
+        lake = tmp_path / policy
+        ingest([logs], lake=lake, redact=policy, pseudonym_key=KEY, now=NOW)
+        row = rows(lake)[0]["rollout_id"]
+        assert label(lake, row, Label("who", f"from {MAIL}", None, f"with {SECRET}"), pseudonym_key=KEY)
+        given = json.dumps(next(found["judgments"] for found in rows(lake) if found["rollout_id"] == row))
+        assert [what for what in (SECRET, MAIL) if what in given] == held
+        assert not label(lake, row, Label("who", f"from {MAIL}", None, f"with {SECRET}"), pseudonym_key=KEY)
