@@ -75,7 +75,7 @@ _WORDS = (
     Named(r"nhs(?:.?(?:number|no))?", r"\d{3}[ -]?\d{3}[ -]?\d{4}", "gb.nhs"),
     Named(r"tfn|tax.?file(?:.?(?:number|no))?", r"\d{3} ?\d{3} ?\d{2,3}", "au.tfn"),
     Named(r"cpf", r"\d{11}", "br.cpf"),
-    Named(r"rut|\brun", r"\d{7,8}-?[\dKk]", "cl.rut"),
+    Named(r"rut|(?-i:\bRUN)", r"\d{7,8}-?[\dKk]", "cl.rut"),
     Named(r"aadhaar|aadhar", r"\d{12}|\d{4}-\d{4}-\d{4}", "in_.aadhaar"),
     Named(r"pesel", r"\d{11}", "pl.pesel"),
     Named(r"bsn|burgerservicenummer", r"\d{9}", "nl.bsn"),
@@ -91,13 +91,15 @@ _WORDS = (
     Named(r"pan(?:.?(?:card|number|no))?|permanent.account.number", r"[A-Za-z]{5}[0-9]{4}[A-Za-z]", "in_.pan"),
     Named(r"rijksregister|national.?register", r"\d{11}", "be.nn"),
 )
+_APART = 72
+"""Characters between a word and a number that stands further on, with no other number between them."""
 _GAP = r"[^\w\n]{0,6}(?:(?:is|of|no|number|num|nr|n|value|text|:|=|#)[^\w\n]{0,6}){0,2}"
 """What may stand between the word and the number."""
 
 SUSPECT = (
     f"{_NOT_BEFORE}(?:{'|'.join(national.form for national in _FORMS)}){_NOT_AFTER}"
     rf"|(?i:(?:^|[^A-Za-z])(?:{'|'.join(named.word.replace('[?e]', '.') for named in _WORDS)})"
-    rf"(?:[^\w\n]|is|of|no|number|num|nr|n|value|text)*(?:\d[\d ./-]{{7}}|[A-Z]{{2}} *\d|[A-Z]{{5}}\d))"
+    rf"[^\n]*(?:\n[^\n]*)?(?:\d[\d ./-]{{7}}|[A-Z]{{2}} *\d|[A-Z]{{5}}\d))"
 )
 """What a string must match (in RE2, on its padded form) before `found` can find something."""
 
@@ -105,10 +107,14 @@ SUSPECT = (
 @functools.cache
 def _compiled() -> list[tuple[re.Pattern[str], str]]:
     """Every form as Python looks for it, with what checks it."""
-    forms = [(f"{_BEFORE}(?P<value>{national.form}){_AFTER}", national.check) for national in _FORMS]
-    forms += [
-        (rf"(?i)(?<![A-Za-z])(?:{named.word}){_GAP}(?P<value>{named.form}){_AFTER}", named.check) for named in _WORDS
-    ]
+    forms = [(rf"{_BEFORE}(?<!\d )(?P<value>{national.form}){_AFTER}(?! \d)", national.check) for national in _FORMS]
+    for named in _WORDS:
+        forms.append((rf"(?i)(?<![A-Za-z])(?:{named.word})(?!\(){_GAP}(?P<value>{named.form}){_AFTER}", named.check))
+        apart = (
+            rf"(?<![A-Za-z])(?P<word>(?i:{named.word}))(?![A-Za-z(])[^\d]{{1,{_APART}}}?"
+            rf"(?:(?<=\s)\d{{1,5}}[?\t|:][^\d]{{0,{_APART}}}?)?"
+        )
+        forms.append((rf"{apart}{_BEFORE}(?P<value>(?i:{named.form})){_AFTER}", named.check))
     return [(re.compile(form), check) for form, check in forms]
 
 
@@ -117,5 +123,53 @@ def found(view: View) -> Iterator[Found]:
     text = view.text
     for form, check in _compiled():
         for match in form.finditer(text):
+            if "word" in form.groupindex and not _says_enough(match):
+                continue
             if _checker(check)(match["value"]):
-                yield "national_id", *match.span("value"), re.sub(r"\W", "", match["value"]).upper()
+                yield "national_id", *match.span("value"), _bare(match["value"])
+    yield from _in_columns(text)
+
+
+def _says_enough(match: re.Match[str]) -> bool:
+    """A word that is short counts at a distance where it is written as an abbreviation; two lines are the most."""
+    word = match["word"]
+    return (word.isupper() or len(word) > 6) and match.group().count("\n") <= 1
+
+
+def _in_columns(text: str) -> Iterator[Found]:
+    """What stands in a column of a table (CSV and its like) whose head is a word for an id."""
+    for named in _WORDS:
+        for head in re.finditer(
+            rf"(?im)^(?P<before>[^\n]*[,;\t|?> ]|)[\"']?(?:{named.word})[\"']?[ ]*(?=[,;\t|\n])", text
+        ):
+            before = _LINE_NUMBER.sub("", _OF_JSON.sub("", head["before"]))
+            mark = next((mark for mark in ",;\t|" if mark in before or text.startswith(mark, head.end())), None)
+            if mark is None:
+                continue
+            yield from _column(text, text.find("\n", head.end()), mark, before.count(mark), named)
+
+
+def _column(text: str, place: int, mark: str, index: int, named: Named) -> Iterator[Found]:
+    while 0 <= place < len(text) - 1:
+        end = text.find("\n", place + 1)
+        line = text[place + 1 : end if end >= 0 else len(text)]
+        shown = _LINE_NUMBER.sub(lambda match: " " * len(match.group()), line)
+        cells = shown.split(mark)
+        if len(cells) <= index:
+            return
+        cell = cells[index]
+        value = cell.strip(" \"'\r}])")
+        if re.fullmatch(named.form, value, re.IGNORECASE) and _checker(named.check)(value):
+            start = place + 1 + len(mark.join(cells[:index])) + (index > 0) + cell.index(value)
+            yield "national_id", start, start + len(value), _bare(value)
+        place = end
+
+
+def _bare(value: str) -> str:
+    return re.sub(r"\W", "", value).upper()
+
+
+_OF_JSON = re.compile(r".*[:\[,] ?\"(?=[\w ])")
+"""What stands before a text that is a value of JSON."""
+_LINE_NUMBER = re.compile(r"^[ >+-]*(?:\d{1,5}[ ]?[?\t|:][ ]?)?")
+"""What views of files and patches put before a line."""

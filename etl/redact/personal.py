@@ -23,23 +23,28 @@ from etl.redact.escapes import View
 from etl.redact.families import Family, Found
 from etl.redact.spans import Span, pseudonym
 
-VERSION = "personal-2"
+VERSION = "personal-3"
 """Changes when one of these rules does."""
 RANK = 1
 """Below the rules for secrets: an address in the login of a URL is the login's."""
 
 _EMAIL = re.compile(
-    r"(?<![\w.%+/:@-])(?:mailto:)?(?P<value>[A-Za-z0-9_?](?:[\w.%+'?-]{0,62}[\w?])?(?:@|%40)(?:[A-Za-z0-9?](?:[A-Za-z0-9?-]{0,61}[A-Za-z0-9?])?\.)+[A-Za-z]{2,24})(?![A-Za-z0-9@])"
+    r"(?<![\w.%+/@-])(?:mailto:)?(?P<value>[A-Za-z0-9_?](?:[\w.%+'?-]{0,62}[\w?])?(?:@|%40)(?:[A-Za-z0-9?](?:[A-Za-z0-9?-]{0,61}[A-Za-z0-9?])?\.)+[A-Za-z]{2,24})(?![A-Za-z0-9@])"
 )
 _LATIN = 0x24F
 """The last letter of Latin Extended-B."""
 _FILES = frozenset(
     {
         "css", "csv", "gif", "htm", "html", "ico", "jpeg", "jpg", "js", "json", "jsx", "md", "mjs", "png", "py", "scss",
-        "svg", "ts", "tsx", "txt", "webp", "xml", "yaml", "yml",
+        "svg", "ts", "tsx", "txt", "webp", "xml", "yaml", "yml", "bak", "bin", "cfg", "class", "conf", "cpp", "device",
+        "dll", "docx", "env", "exe", "gz", "ini", "java", "kt", "length", "lock", "log", "lua", "mount", "mp3", "mp4",
+        "path", "pdf", "php", "prototype", "rb", "service", "slice", "socket", "swift", "tar", "target", "tf", "timer", "toml",
+        "wav", "webm", "xlsx",
     }
 )  # fmt: skip
-"""Ends of file names, such as icon@2x.png."""
+"""Ends of names of files and units, such as icon@2x.png and getty@tty1.service."""
+_LOGIN = re.compile(r"//[^\s/@]{0,128}:\Z")
+"""What stands before the password of a URL."""
 _NO_PERSON = frozenset({"git", "hg", "svn", "this", "super"})
 """Logins of code hosts (git@host:owner/name), and what a language puts there (this@Outer.name)."""
 
@@ -62,11 +67,13 @@ _CARD_FORM = re.compile(rf"(?:{_BARE_CARD}|{_GROUPS.replace('GAP', '[ .?-]')})(?
 _IBAN = re.compile(r"[A-Za-z](?<![A-Za-z0-9].)[A-Za-z]\d{2}(?:[ .?-]?[A-Za-z0-9]){11,30}(?![A-Za-z0-9])")
 
 _IPV4 = re.compile(r"(?<![\w.])(?<!v)(?P<value>(?:\d{1,3}\.){3}\d{1,3})(?![\w-])(?!\.\d)")
-_IPV6 = re.compile(r"(?<![\w:.])(?P<value>(?:[0-9A-Fa-f]{0,4}:){2,7}[0-9A-Fa-f]{0,4})(?![\w:.])")
+_IPV6 = re.compile(r"(?<![\w:.])(?P<value>(?:[0-9A-Fa-f]{0,4}:){2,7}[0-9A-Fa-f]{0,4})(?![\w:])(?!\.\w)")
 _VERSION_WORD = re.compile(
-    r"(?i)(?:version|release|build|\bv|ver\.?|\bsections?|chapter|clause|paragraph|figure|table|rule|rfc)"
-    r"[ :=>\"']{0,3}\Z"
+    r"(?i)(?:versions?|release|build|\bv|ver\.?|\bsections?|\bsec\.?|chapter|clause|paragraph|figure|table|rule|rfc"
+    r"|driver|firmware|\boid|upgrade[ds]? (?:from|to)|step|appendix|revision|\brev\.?|patch|kernel|\bsdk|assembly)"
+    r"[\w.-]{0,12}[ :=>\"'`(\[]{0,6}\Z|[A-Za-z]/\Z|==\Z|[A-Za-z][_-]\Z|@\Z"
 )
+"""What stands before numbers with dots that are none of a host: versions, sections, what a browser says it is."""
 _SHELL = re.compile(r"\b(?:ssh|scp|sftp|rsync|mosh)\b[^\n|;&]{0,80}\Z")
 _INSIDE_HOSTS = frozenset({"internal", "intranet", "lan", "local", "localdomain", "localhost", "corp", "home"})
 
@@ -126,8 +133,11 @@ def _emails(view: View) -> Iterator[Found]:
             continue
         if text[end : end + 1] == ":" and text[end + 1 : end + 2] in ("~", "/"):
             continue
-        if _SHELL.search(text, max(0, start - 120), start):
+        if _SHELL.search(text, max(0, start - 120), start) or _LOGIN.search(text, max(0, start - 132), start):
             continue
+        if text[end : end + 1] == "_" and "_" in login:  # The name of a file, of parts.
+            start += login.rindex("_") + 1
+            login = login[login.rindex("_") + 1 :]
         # A language without spaces may touch an address: what is no Latin letter is no part of a login.
         of_login = range(start, start + len(login))
         first = max((at + 1 for at in of_login if ord(view.flat[at]) > _LATIN), default=start)
@@ -169,7 +179,7 @@ def _addresses(view: View) -> Iterator[Found]:
                 address = ipaddress.ip_address(match["value"])
             except ValueError:
                 continue
-            if form is _IPV4 and _VERSION_WORD.search(text[max(0, match.start() - 12) : match.start()]):
+            if form is _IPV4 and _VERSION_WORD.search(text[max(0, match.start() - 32) : match.start()]):
                 continue
             if _is_of_somebody(address):
                 yield "ip", *match.span("value"), str(address)
@@ -177,12 +187,16 @@ def _addresses(view: View) -> Iterator[Found]:
 
 def _is_of_somebody(address: ipaddress.IPv4Address | ipaddress.IPv6Address) -> bool:
     """Not loopback, private, a mask, a group or kept for documents (RFC 5737, RFC 3849): these are of no person."""
+    if (address.version == 6 and address not in _GLOBAL) or str(address).endswith(".0"):
+        return False
     inside = any(address in network for network in _INSIDE if network.version == address.version)
     return not (
         inside or address.is_loopback or address.is_multicast or address.is_unspecified or address.is_link_local
     )
 
 
+_GLOBAL = ipaddress.IPv6Network("2000::/3")
+"""Where the addresses of people are: `a::b` of a language is one too, but elsewhere."""
 _INSIDE = tuple(
     map(
         ipaddress.ip_network,

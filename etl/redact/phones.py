@@ -22,27 +22,46 @@ _NORTH_AMERICA = re.compile(
 )
 _WORDS = (
     r"phone|\btel\b|\btel[.:]|telef|telephone|t[?]l[?]phone|t[?]phone|mobil|m[?]vil|m[?]bil|\bcell|\bcelular"
-    r"|\b(?:call|text|ring|reach) (?:me|us|him|her|them)\b"
+    r"|\b(?:call|text|ring|reach|message) (?:me|us|him|her|them)\b|\bcall(?:ed|ing)? back\b|\bcallback\b|\bcaller\b"
+    r"|\btfno\b|\btlf\b|puhelin|cellulare|\bgsm\b|\bmob[.:]|\bt[?]l[.:]?\b|\bfone\b|landline|helpline"
     r"|\bfax\b|whats?app|\bsms\b|handy|hotline|rufnummer|\bcontact.?(?:no|number)|msisdn"
 )
-_CALLED = re.compile(rf"(?i)(?:{_WORDS})[^\d+\n]{{0,24}}?(?P<value>\(?0?\d(?:{_GAP}\d){{6,13}})(?![\w-])(?!\.\d)")
-_WORD = re.compile(rf"(?i)(?:{_WORDS}|\bcall\b|\bdial\b|\bring\b|\bnumber (?:is|can|to|from|at|on)\b)")
+_CALLED = re.compile(
+    rf"(?i)(?:{_WORDS})(?!_?ids?\b)[^\d+\n]{{0,24}}?(?P<value>\(?0?\d(?:{_GAP}\d){{6,13}})(?![\w-])(?!\.\d)"
+)
+_NEAR_WORDS = (
+    r"\bcall(?:s|ed|ing)?\b|\bdial(?:l?ed|l?ing)?\b|\bring\b"
+    r"|[\"'](?:to|from|recipients?|sender|callee|ani|dnis) *[\"'] *[:=]|\b(?:to|from_|from|recipient)=[\"']"
+)
+"""What says no more than that a number in groups may be a phone's."""
+_NUMBER = r"\bnumber (?:is|can|to|from|at|on)\b"
+_OF_ANOTHER = "".join(
+    rf"(?<!{word} )"
+    for word in ("order", "serial", "ticket", "case", "invoice", "account", "tracking", "reference", "part")
+)
+"""What says before that word that it is no phone's."""
+_WORD = re.compile(rf"(?i)(?:{_WORDS}|{_NEAR_WORDS}|{_OF_ANOTHER}{_NUMBER})")
 _NATIONAL = re.compile(
-    rf"(?<![\w.+#/-])(?P<value>(?:\(0?\d{{1,4}}\)|0\d|\d{{2,5}}[ /-])(?:{_GAP}\d){{5,12}})(?![\w-])(?!\.\d)"
+    rf"(?<![\w.+#/-])(?<!\d )(?P<value>(?:\(0?\d{{1,4}}\)|0\d|\d{{2,5}}[ /-])(?:{_GAP}\d){{5,12}})(?![\w-])(?!\.\d)"
 )
 """A number as people write one of their own country: with its area code, a zero before it, or in groups."""
+_ASIDE = re.compile("телефон|тел\\.|电话|電話|手机|手機|携帯|전화|휴대폰|טלפון|هاتف|फ़ोन|फोन")
+"""Words for a phone in letters that are no Latin ones."""
+_DATE = re.compile(
+    r"(?:19|20)\d\d[-/ ](?:0?[1-9]|1[0-2])[-/ ](?:0?[1-9]|[12]\d|3[01])(?!\d)|\d{1,2}[-/]\d{1,2}[-/](?:19|20)?\d\d\Z"
+)
 _NEAR = 80
 """Characters between a word and a number of its own country that is not right after it."""
 _REGIONS = ("US", "GB", "DE", "FR", "ES", "IT", "NL", "IN", "BR", "MX", "AU", "JP", "PL", "SE", "CH", "AT", "BE")
 """Where a number without a country code may be of, when a word says that it is one."""
 
 _SIFT_GAP = r"(?:[ ().\-/]|[^\x00-\x7f]){0,4}"
-_SIFT_WORDS = _WORDS.replace("[?]", ".") + r"|\bcall\b|\bdial\b|\bring\b|\bnumber (?:is|can|to|from|at|on)\b"
+_SIFT_WORDS = _WORDS.replace("[?]", ".") + f"|{_NEAR_WORDS}|{_NUMBER}"
 SUSPECT = "|".join(
     (
         rf"(?:\+ ?|(?:^|[^\w+.])(?:00|011[ -]?))[1-9](?:{_SIFT_GAP}\d){{6}}",
         r"(?:^|[^\w.+-])(?:\([2-9]\d\d\)|[2-9]\d\d)(?:[-. /]|[^\x00-\x7f])?[2-9]\d\d(?:[-. ]|[^\x00-\x7f])\d{4}",
-        rf"(?i:{_SIFT_WORDS})",
+        rf"(?i:{_SIFT_WORDS})|{_ASIDE.pattern}",
     )
 )
 """What a string must match (in RE2, on its padded form) before `found` can find something."""
@@ -63,6 +82,8 @@ def found(view: View) -> Iterator[Found]:
         if number:
             yield "phone", *match.span("value"), number
     words = [match.span() for match in _WORD.finditer(text)]
+    if not view.flat.isascii():
+        words += [match.span() for match in _ASIDE.finditer(view.flat)]
     for match in _NATIONAL.finditer(text) if words else ():
         start, end = match.span("value")
         if any(first - _NEAR // 2 <= end and start <= last + _NEAR for first, last in words):
@@ -73,6 +94,8 @@ def found(view: View) -> Iterator[Found]:
 
 def _national(value: str) -> str | None:
     """The number in E.164 form, in the first country where it is one."""
+    if _DATE.match(value):
+        return None
     numbers = (_parsed(value.replace("?", " "), region, valid=True) for region in _REGIONS)
     return next((number for number in numbers if number), None)
 

@@ -103,6 +103,14 @@ NOT_PERSONAL = [
     "SELECT * FROM t WHERE a = 4111 AND b BETWEEN 1111 AND 1111",
     "fe80::1, ::1, std::vector<int>, a::b::c, 1:2, Genesis 1:2-3",
     "total: 4155552671 rows",
+    "systemctl restart getty@tty1.service, sshd@2.socket",
+    '{"AssemblyVersion": "4.2.9.55"}, Chrome/120.0.0.0 Safari/537.36, pkg==1.2.3.4',
+    "see section 4.3.2.1, driver version 10.20.30.41, net 37.7.200.0/24",
+    "face::cafe and dead::beef of a language",
+    '{"from": 1700000000, "to": 1700003600}, {"from": "2024-01-15", "to": "2024-02-15"}',
+    "serial number 5729 9718 4258 1575, order number is 4528-1193-20",
+    "sin(123456782) = 0.5; run 123456785 took 5 s; phone_id=123456789012",
+    "pH = 14 - 1.38 = 12.62",
 ]
 
 
@@ -120,6 +128,17 @@ def test_what_only_looks_like_it_stays(text):
     ("text", "kind"),
     [
         ("81.2.69.142 asked", "ip"),
+        ("My home IP is 2405:201:2564:aa2c:f20b:b914:687e:7001.", "ip"),
+        ("EMAIL;TYPE=work:jane.roe@mail.example.io", "email"),
+        ("ATTENDEE;RSVP=TRUE:mailto:jane.roe@mail.example.io", "email"),
+        ("asked to be called back at 06 2766 0096 about ticket 18271", "phone"),
+        ('{"To": "07496 169179", "Body": "Your table is ready"}', "phone"),
+        ("電話 03-6502-0816", "phone"),
+        ("id,bsn\n7247,178204675", "national_id"),
+        ("name;pesel;city\nOla;62062221720;Gdansk", "national_id"),
+        ("Agent: your SIN?\nCustomer: 280-067-885", "national_id"),
+        ("The form asks for the TFN; I entered 179 007 053.", "national_id"),
+        ('<label>PAN</label><input value="GXAPC5600A">', "national_id"),
         ("from 2a02:810d::8a2e:370:7334", "ip"),
         ("X-Forwarded-For: 89.160.20.112", "ip"),
         ("ssn 123-45-6789", "national_id"),
