@@ -35,11 +35,11 @@ _LATIN = 0x24F
 """The last letter of Latin Extended-B."""
 _FILES = frozenset(
     {
-        "css", "csv", "gif", "htm", "html", "ico", "jpeg", "jpg", "js", "json", "jsx", "md", "mjs", "png", "py", "scss",
-        "svg", "ts", "tsx", "txt", "webp", "xml", "yaml", "yml", "bak", "bin", "cfg", "class", "conf", "cpp", "device",
-        "dll", "docx", "env", "exe", "gz", "ini", "java", "kt", "length", "lock", "log", "lua", "mount", "mp3", "mp4",
-        "path", "pdf", "php", "prototype", "rb", "service", "slice", "socket", "swift", "tar", "target", "tf", "timer", "toml",
-        "wav", "webm", "xlsx",
+        "css", "csv", "gif", "htm", "html", "ico", "jpeg", "jpg", "js", "json", "jsx", "md", "mjs", "png", "py",
+        "scss", "svg", "ts", "tsx", "txt", "webp", "xml", "yaml", "yml", "bak", "bin", "cfg", "class", "conf", "cpp",
+        "device", "dll", "docx", "env", "exe", "gz", "ini", "java", "kt", "length", "lock", "log", "lua", "mount",
+        "mp3", "mp4", "path", "pdf", "php", "prototype", "rb", "service", "slice", "socket", "swift", "tar", "target",
+        "tf", "timer", "toml", "wav", "webm", "xlsx",
     }
 )  # fmt: skip
 """Ends of names of files and units, such as icon@2x.png and getty@tty1.service."""
