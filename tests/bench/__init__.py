@@ -1,1 +1,1 @@
-"""Benchmarks: run by `make bench`, never by a test."""
+"""Benchmarks: run by `make bench`; what their tables say is tested in `tests/test_bench_tables.py`."""
