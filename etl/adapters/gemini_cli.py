@@ -57,6 +57,7 @@ _HARNESS_TEXTS = (
     "<hook_context>",
     SUMMARY,
 )
+_THANKS = "Got it. Thanks for the"
 _COMMAND = re.compile(r"/[a-z][\w:-]{0,40}(?:\s|$)")
 """How a command for the program begins, which is kept as if it were said to the model."""
 _OPEN = frozenset({"scheduled", "validating", "executing", "awaiting_approval"})
@@ -67,20 +68,27 @@ class GeminiCli(Adapter):
 
     name = "gemini_cli"
     version = 2
-    about = "Gemini CLI chats: {sessionId, messages: […]} a file, or JSON Lines of messages, $set and $rewindTo"
+    about = "Gemini CLI chats: {sessionId, messages: […]} a file, or a log of messages, $set and $rewindTo; checkpoints"
     spans_files = True
     ignores: ClassVar[dict[str, str]] = {f"{_UNKNOWN}:*": "a type of message not known here, without content"}
 
     def score(self, sample: Sample) -> float:
         """The share of records of a chat; sure only where a header or an answer of the model is among them."""
+        if sample.values and all(_contents(value) for value in sample.values):
+            return 0.9 if any(text_of(each, "role") == "model" for v in sample.values for each in _contents(v)) else 0.0
         return sure_share([_looks(value) for value in sample.values])
 
     def parse(self, records: Iterable[Record], file: FileContext) -> Iterator[Outcome]:
         """A fragment for each record under the session that the file is in."""
         naming = Naming(linked=True)
+        sent: list[Record] = []
         for record in records:
             value = record.value
-            if not isinstance(value, dict):
+            if _contents(value) and "history" in value:
+                yield _checkpoint([record])
+            elif _contents(value):
+                sent.append(record)
+            elif not isinstance(value, dict):
                 yield Unusable(record, "not_an_object", "a record of a chat is a JSON object; this is none")
             elif is_header(value) or "$set" in value or "$rewindTo" in value:
                 yield from _named(naming, text_of(value, "sessionId"))
@@ -95,6 +103,8 @@ class GeminiCli(Adapter):
                 agents = agents_in(value)
                 yield from naming.take(record, value.get("timestamp"), agents[0] if agents else None)
         yield from naming.end()
+        if sent:
+            yield _checkpoint(sent)
 
     def assemble(self, family: Sequence[StoredEvent]) -> Iterator[Conversation]:
         """The rows of the chats of a family."""
@@ -105,6 +115,30 @@ class GeminiCli(Adapter):
                 started.update((name, key) for name in agents_in(said.value) if name != key)
         for key in sorted(chats):
             yield from _rows(key, chats[key], started.get(key))
+
+
+def _contents(value: Any) -> list[Any]:
+    """The contents of a saved chat (`{history: [{role, parts}]}`), or the one that a record is; else none."""
+    listed = list_of(value, "history") if isinstance(value, dict) and "history" in value else [value]
+    fits = [
+        text_of(each, "role") in ("user", "model") and isinstance(each.get("parts"), list) and "type" not in each
+        for each in listed
+    ]
+    return listed if fits and all(fits) else []
+
+
+def _checkpoint(records: list[Record]) -> Conversation:
+    """A chat as it was saved by hand: what the model was sent, without ids, times and counts."""
+    kinds = {"user": "user", "model": "gemini"}
+    said = [
+        Said({"type": kinds[each["role"]], "content": each["parts"]}, [])
+        for record in records
+        for each in _contents(record.value)
+    ]
+    made = _Reading(said).conversation("", "", records)
+    made.native_id = made.conversation_id = None
+    made.extra = without(records[0].value, "history", "role", "parts") or None
+    return made
 
 
 def _named(naming: Naming, session: str | None) -> Iterator[Fragment]:
@@ -206,7 +240,8 @@ class _Reading:
         kind = text_of(value, "type") or ""
         found = read_parts(value["parts"] if "parts" in value else value.get("content"))
         if kind in _MODEL:
-            self._answer(value, found, told)
+            after = bool(self.messages) and self.messages[-1].synthetic
+            self._answer(value, found, told or (after and found.text.startswith(_THANKS)))
         elif kind in ("info", "warning", "error") or (kind not in _TYPES and not found.text):
             self._note(kind, value, found.text)
         else:

@@ -148,3 +148,18 @@ def test_a_call_told_among_the_parts_too_is_one(tmp_path: Path, lake: Path) -> N
 
 def _response(output: str) -> dict[str, Any]:
     return {"functionResponse": {"id": "c1", "name": "ls", "response": {"output": output}}}
+
+
+def test_a_chat_saved_by_hand_is_the_same_as_an_object_and_as_a_list(samples: Path, tmp_path: Path, lake: Path) -> None:
+    saved = samples / "gemini_cli" / "checkpoint.json"
+    bare = tmp_path / "checkpoint-old.json"
+    bare.write_text(json.dumps(json.loads(saved.read_text("utf-8"))["history"]), encoding="utf-8")
+    read_in(lake, saved, bare)
+    one, other = rows(lake)
+    assert one["messages"] == other["messages"]
+    assert (one["prompt"], one["final_text"], one["n_turns"]) == ("Is the oven hot?", "It is cold.", 1)
+    assert [(step["tool"], step["status"]) for step in one["steps"]] == [
+        ("read_file", "ok"),
+        ("run_shell_command", "error"),
+    ]
+    assert [info["synthetic"] for info in one["message_info"]][:3] == [True, True, False]
