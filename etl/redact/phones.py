@@ -50,6 +50,8 @@ _ASIDE = re.compile("телефон|тел\\.|电话|電話|手机|手機|携帯
 _DATE = re.compile(
     r"(?:19|20)\d\d[-/ ](?:0?[1-9]|1[0-2])[-/ ](?:0?[1-9]|[12]\d|3[01])(?!\d)|\d{1,2}[-/]\d{1,2}[-/](?:19|20)?\d\d\Z"
 )
+_DUMP = re.compile(r"\b(?:[0-9][a-f]|[a-f][0-9a-f])\b")
+"""A byte beside others in a dump of a file or a network."""
 _NEAR = 80
 """Characters between a word and a number of its own country that is not right after it."""
 _REGIONS = ("US", "GB", "DE", "FR", "ES", "IT", "NL", "IN", "BR", "MX", "AU", "JP", "PL", "SE", "CH", "AT", "BE")
@@ -79,13 +81,15 @@ def found(view: View) -> Iterator[Found]:
         yield "phone", *match.span("value"), "+1" + digits[-10:]
     for match in _CALLED.finditer(text):
         number = _national(match["value"])
-        if number:
+        if number and not _DUMP.search(text, match.end(), match.end() + 8):
             yield "phone", *match.span("value"), number
     words = [match.span() for match in _WORD.finditer(text)]
     if not view.flat.isascii():
         words += [match.span() for match in _ASIDE.finditer(view.flat)]
     for match in _NATIONAL.finditer(text) if words else ():
         start, end = match.span("value")
+        if _DUMP.search(text, max(0, start - 8), end + 8):
+            continue
         if any(first - _NEAR // 2 <= end and start <= last + _NEAR for first, last in words):
             number = _national(match["value"])
             if number:
