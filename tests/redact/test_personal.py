@@ -111,7 +111,7 @@ NOT_PERSONAL = [
     "serial number 5729 9718 4258 1575, order number is 4528-1193-20",
     "sin(123456782) = 0.5; run 123456785 took 5 s; phone_id=123456789012",
     "pH = 14 - 1.38 = 12.62",
-    "call of telephone dump 0010  00 34 79 e6 40 00 40 06 84 57 c0 a8 dd a4",
+    "call 40: 08 00 27 e6 40 00 40 06 84 57 c0 a8 dd a4",
 ]
 
 
