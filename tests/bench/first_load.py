@@ -19,6 +19,7 @@ from typing import Any
 
 from etl import ingest
 from tests.bench import results
+from tests.bench.peer_contenders import peak_bytes
 
 FILES = 20
 SPANS_OF_A_BATCH = 50
@@ -105,7 +106,7 @@ def _load(paths: list[str], lake: str, answer: multiprocessing.SimpleQueue[dict[
         {
             "seconds": round(time.monotonic() - began, 1),
             "cpu_seconds": round(usage.ru_utime + usage.ru_stime, 1),
-            "peak_mb": usage.ru_maxrss // 1024,
+            "peak_mb": peak_bytes(usage.ru_maxrss) >> 20,
             "records": report["records_used"],
             "rows": report["rows"],
         }

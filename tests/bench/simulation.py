@@ -19,6 +19,7 @@ import rensa
 import etl
 from etl.simulator.leaks import NEAR, minhash
 from tests.bench import results
+from tests.bench.peer_contenders import peak_bytes
 from tests.simulator.shop import PROMPT, TOOLS
 
 REPO = Path(__file__).parents[2]
@@ -88,7 +89,7 @@ def measured(budget: int, lake: Path) -> dict[str, Any]:
     cpu, wall = time.process_time(), time.monotonic()
     report = etl.simulate(tools=TOOLS, system_prompt=PROMPT, lake=lake, budget=budget).report
     spent, took = time.process_time() - cpu, time.monotonic() - wall
-    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024
+    peak = peak_bytes(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss)
     asks = [
         text for (text,) in etl.connect(lake).execute("SELECT DISTINCT prompt FROM rollouts ORDER BY prompt").fetchall()
     ]
