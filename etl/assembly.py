@@ -63,7 +63,7 @@ def assemble(
             whole = set()  # what was forgotten is left out of the stored events, and of these alone
         elif whole and source not in alone:
             whole -= what.ahead.outdated(store.known_elsewhere(source, name, what, settings.batch_id))
-        families = Families(source, name, settings.mapping)
+        families = Families(source, name, settings.mapping, strict=settings.strict)
         there: set[str] = set()
         for family in store.families(source, name, what.without(whole)):
             there.update(event.key for event in family)

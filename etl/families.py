@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from etl.adapter import adapter_named
 from etl.conversation import Conversation, Ignored, StoredEvent
 from etl.decode import encode
+from etl.errors import SourceError
 from etl.identity import Occurrences
 from etl.normalise import FileMemory, Refused, Stream, normalise
 from etl.row import Row
@@ -31,9 +32,12 @@ class FamilyRows(NamedTuple):
 class Families:
     """Families of one source and adapter, on their way to rows."""
 
-    def __init__(self, source: str, name: str, mapping: Map | None = None) -> None:
-        """`mapping` is the map of the run, which goes before those that read a conversation earlier."""
+    def __init__(self, source: str, name: str, mapping: Map | None = None, *, strict: bool = False) -> None:
+        """`mapping` is the map of the run, which goes before those that read a conversation earlier; `strict` lets an
+        adapter's exceptions through.
+        """
         self._source = source
+        self._strict = strict
         self.adapter = adapter_named(name, mapping)
         self._memory = FileMemory()
 
@@ -43,6 +47,19 @@ class Families:
         places = {id(event.record): event for event in family}
         self._memory.occurrences = Occurrences()
         made = FamilyRows([], [], [])
+        try:
+            self._assemble(family, keys, places, made)
+        except Exception as error:
+            # As where records are read: an adapter that raises costs the records at hand, named and kept, and no other.
+            if self._strict or isinstance(error, (SourceError, MemoryError)):
+                raise
+            message = f"the {self.adapter.name} adapter failed ({error!r}); report it"
+            return FamilyRows([], [], [(event, "adapter_error", message) for event in family])
+        return made
+
+    def _assemble(
+        self, family: Sequence[StoredEvent], keys: set[str], places: Mapping[int, StoredEvent], made: FamilyRows
+    ) -> None:
         for outcome in self.adapter.assemble(family):
             if isinstance(outcome, Ignored):
                 made.ignored.append((places.get(id(outcome.record)), outcome))
@@ -50,7 +67,6 @@ class Families:
                 self._conversation(outcome, keys, places, made)
             else:
                 made.refused.append((places[id(outcome.record)], outcome.reason, outcome.message))
-        return made
 
     def _conversation(
         self, conversation: Conversation, keys: set[str], places: Mapping[int, StoredEvent], made: FamilyRows

@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 import pytest
 
+from etl.adapters.otlp import Otlp
+from etl.conversation import Outcome, StoredEvent
 from etl.event_store import _Search
 from etl.lake import Lake
 from etl.pipeline import ingest
-from tests.lakes import NOW
+from tests.lakes import NOW, rows
 from tests.reading.nights import SPANS, span, told
 
 
@@ -55,3 +58,24 @@ def test_what_others_write_meanwhile_costs_a_second_pass_and_no_count(
     ingest([second], lake=calm, now=NOW)
     assert told(lake) == told(calm)
     assert Lake.open(lake).verify() == []
+
+
+def test_a_family_that_the_adapter_fails_at_costs_no_other(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    log, lake = tmp_path / "log.jsonl", tmp_path / "lake"
+    log.write_bytes(b"".join(span(trace, number) + b"\n" for trace in (0, 1) for number in (0, 1)))
+    assemble = Otlp.assemble
+
+    def failing(adapter: Otlp, family: Sequence[StoredEvent]) -> Iterator[Outcome]:
+        yield from assemble(adapter, family)
+        if family[0].record.line == 3:
+            raise KeyError("spans")
+
+    monkeypatch.setattr(Otlp, "assemble", failing)
+    report = ingest([log], lake=lake, now=NOW).to_json()
+    assert (report["records_in"], report["records_used"], report["rows"]["added"]) == (4, 2, 2)
+    assert [(row["source_line"], row["reason"]) for row in rows(lake, "rejects")] == [
+        (3, "adapter_error"), (4, "adapter_error"),
+    ]  # fmt: skip
+    assert Lake.open(lake).verify() == []
+    with pytest.raises(KeyError):
+        ingest([log], lake=tmp_path / "strict", now=NOW, strict=True)
