@@ -91,7 +91,7 @@ def _rich(rest: dict[str, Any], message: Message) -> list[Message]:
     if type(refusal) is str and refusal and not message.content:
         message.content = refusal
         rest["refusal"] = True
-    if type(rest.get("audio")) is dict:
+    if type(rest.get("audio")) is dict and any(rest["audio"].values()):
         _spoken(rest.pop("audio"), message)
     for key in _AT:
         if type(rest.get(key)) in (str, int, float):

@@ -26,7 +26,7 @@ _TAGS = frozenset(
         "environment_context", "user_instructions", "permissions", "permissions instructions", "collaboration_mode",
         "turn_aborted", "user_shell_command", "user_action", "skill", "skills_instructions", "subagent_notification",
         "model_switch", "personality_spec", "realtime_conversation", "apps_instructions", "plugins_instructions",
-        "instructions", "hook_prompt", "goal_context", "multi_agent_mode", "memory_context", "system_reminder",
+        "INSTRUCTIONS", "hook_prompt", "goal_context", "multi_agent_mode", "memory_context", "system_reminder",
         "codex_internal_context", "internal_context", "recommended_plugins", "additional_context",
         "agent_message_board_notification",
     }
@@ -52,7 +52,7 @@ def is_harness(text: str) -> bool:
     found = _TAGGED.match(bare)
     if found is None:
         return False
-    opened, closed = found.group(1).lower(), found.group(2).lower()
+    opened, closed = found.group(1), found.group(2)
     return opened in _TAGS and opened.split(" ")[0] == closed
 
 

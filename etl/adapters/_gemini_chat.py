@@ -89,7 +89,7 @@ class Chat:
     def _replace(self, messages: list[Any], record: Record) -> None:
         """Other messages in the place of all: those that are not among them were left."""
         given = [message for message in messages if isinstance(message, dict)]
-        if not given:
+        if not given and not any(text_of(said.value, "type") in ("gemini", "model") for said in self.messages.values()):
             return
         if any(is_summary(message) and text_of(message, "id") not in self.messages for message in given):
             self._compress(given, record)

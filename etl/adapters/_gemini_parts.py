@@ -91,9 +91,11 @@ def exit_of(text: str) -> int:
 
     >>> exit_of("Stdout: (empty)\\nExit Code: 2\\nSignal: (none)"), exit_of("no such line")
     (2, 0)
+    >>> exit_of("Output: a log\\nExit Code: 1\\nExit Code: 0")
+    0
     """
-    code = _CODE.search(text)
-    return int(code[1]) if code is not None else 0
+    codes = _CODE.findall(text)  # what the command printed comes before
+    return int(codes[-1]) if codes else 0
 
 
 def usage_of(metadata: Any) -> Tokens | None:

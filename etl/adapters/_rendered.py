@@ -24,6 +24,8 @@ _TEMPLATES = (
 )
 """Further templates whose marks nothing else has, for texts that are whole conversations; their ends vary."""
 _ENDS = re.compile(r"\s*(?:</s>|<\|end\|>|<\|endoftext\|>|<eos>|<\|eot_id\|>)\s*\Z")
+_SILENT = re.compile(r"\s+|</s>|<\|end\|>|<\|end_?of_?text\|>|<eos>|<pad>|<\|eot_id\|>")
+"""What may stand after a turn and says nothing; anything else is told with it."""
 _INST = re.compile(
     r"(?:<s>)?\s*\[INST\]\s*(?:<<SYS>>\s*(?P<system>.*?)\s*<</SYS>>\s*)?(?P<asked>.*?)\s*\[/INST\]"
     r"(?P<said>.*?)(?=(?:<s>)?\s*\[INST\]|\Z)",
@@ -101,7 +103,8 @@ def _pieces(mark: re.Pattern[str], text: str, end: str) -> list[tuple[str, str]]
     before, *parts = mark.split(text)
     pieces = [("system", before)] if before.strip() and not before.strip().startswith("<|") else []
     for role, said in zip(parts[::2], parts[1::2], strict=True):
-        pieces.append((role, said.partition(end)[0] if end and end in said else said))
+        kept, _, after = said.partition(end) if end else (said, "", "")
+        pieces.append((role, said if _SILENT.sub("", after.replace(end, "")) else kept))
     return pieces
 
 

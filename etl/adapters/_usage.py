@@ -1,7 +1,7 @@
 """Token usage of every provider into one convention: input includes cached reads and writes, output includes reasoning.
 
 OpenAI counts cached tokens inside `prompt_tokens`; Anthropic counts reads and writes beside `input_tokens`. Which of
-the two a block means is told by its key names; only a whole that is less than its parts cannot hold them.
+the two a block means is told by its key names; only a whole that is less than one of its parts cannot hold it.
 """
 
 from __future__ import annotations
@@ -54,12 +54,16 @@ def tokens(usage: Any) -> Tokens | None:
 def whole_input(found: Tokens) -> Tokens:
     """The same with what was cached inside the input, which it cannot be where it is more.
 
+    Reads and writes are held against it one by one: some gateways count tokens that were read as written too.
+
     >>> whole_input(Tokens(input_tokens=5, cached_tokens=90)).input_tokens
     95
+    >>> whole_input(Tokens(input_tokens=68, cached_tokens=61, cache_write_tokens=61)).input_tokens
+    68
     """
-    inside = (found.cached_tokens or 0) + (found.cache_write_tokens or 0)
-    if found.input_tokens is not None and inside > found.input_tokens:
-        found.input_tokens += inside
+    read, written = found.cached_tokens or 0, found.cache_write_tokens or 0
+    if found.input_tokens is not None and max(read, written) > found.input_tokens:
+        found.input_tokens += read + written
     return found
 
 

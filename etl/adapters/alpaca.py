@@ -25,7 +25,7 @@ class Alpaca(RecordAdapter):
     """One instruction, one answer."""
 
     name = "alpaca"
-    version = 2
+    version = 3
     about = (
         "Alpaca training sets: {instruction, input, output} a line or an array; also prompt and completion texts,"
         " and texts that a chat template made"

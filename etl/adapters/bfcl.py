@@ -38,7 +38,7 @@ class Bfcl(RecordAdapter):
     """Results and scores of the function calling leaderboard."""
 
     name = "bfcl"
-    version = 2
+    version = 3
     about = "BFCL results {id, result} and the failures of its score files, one a line"
     expects = "a result is a JSON object"
     ignores: ClassVar[dict[str, str]] = {
@@ -66,14 +66,14 @@ def _is_result(value: dict[str, Any]) -> bool:
 def _result(record: Record, value: dict[str, Any]) -> Conversation | Unusable:
     said = next((value[key] for key in ("result", "model_result_raw", "model_result") if value.get(key)), None)
     asked = obj(value, "prompt")
-    messages = _asked(asked.get("question"))
+    messages = _asked(asked)
     if isinstance(messages, str):
         return Unusable(record, messages, "`prompt.question` holds something that is no message with a known role")
     if said is None and not messages:
         return Unusable(record, "no_messages", "the record has neither a result nor a prompt")
     turns = said if isinstance(said, list) and said and all(isinstance(turn, list) for turn in said) else None
     if turns is not None:
-        messages = _in_turns(turns, asked.get("question"), value) or messages
+        messages = _in_turns(turns, _questions(asked), value) or messages
     elif said is not None:
         messages.append(_answer(said, value))
     name = identifier(asked.get("id")) or identifier(value.get("id"))
@@ -97,15 +97,20 @@ def _result(record: Record, value: dict[str, Any]) -> Conversation | Unusable:
         status="completed" if said is not None else None,
         usage=usage if usage != Tokens() else None,
         flags=None if any(message.role == "user" for message in messages) else {"content_not_captured"},
-        extra=_extra(value, asked, None if turns is not None else said),
+        extra=_extra(value, asked, said, turns),
     )
 
 
-def _asked(question: Any) -> list[Message] | str:
+def _questions(asked: dict[str, Any]) -> list[Any]:
+    """The prompt, a turn each."""
+    question = asked.get("question")
+    return question if isinstance(question, list) and all(isinstance(turn, list) for turn in question) else [question]
+
+
+def _asked(asked: dict[str, Any]) -> list[Message] | str:
     """The prompt: a text, messages, or turns of messages."""
-    turns = question if isinstance(question, list) and all(isinstance(turn, list) for turn in question) else [question]
     messages: list[Message] = []
-    for turn in turns:
+    for turn in _questions(asked):
         read = transcript(turn, "user")
         if isinstance(read, str):
             return read
@@ -113,16 +118,19 @@ def _asked(question: Any) -> list[Message] | str:
     return messages
 
 
-def _in_turns(turns: list[Any], question: Any, value: dict[str, Any]) -> list[Message]:
-    """The steps of each turn after what was asked in it; results of tools answer the calls of their step in order."""
+def _in_turns(turns: list[Any], asked: list[Any], value: dict[str, Any]) -> list[Message]:
+    """The steps of each turn after what was asked in it; results of tools answer the calls of their step in order.
+
+    A run that was stopped has fewer turns than there were questions.
+    """
     told = [entry for entry in items(value, "inference_log") if isinstance(entry, dict)]
-    asked = question if isinstance(question, list) and len(question) == len(turns) else []
     messages: list[Message] = []
     made = 0
     for number, steps in enumerate(turns):
         turn = told[number] if number < len(told) else {}
-        read = transcript(turn.get("begin_of_turn_query") or (asked[number] if asked else None), "user")
-        messages += read if isinstance(read, list) else []
+        query = turn.get("begin_of_turn_query") or (asked[number] if number < len(asked) else None)
+        read = transcript(query, "user")
+        messages += [Message("user", plain(query))] if isinstance(read, str) else read
         for place, step in enumerate(steps):
             entries = [entry for entry in items(turn, f"step_{place}") if isinstance(entry, dict)]
             message = _answer(step, {"reasoning_content": _nested(value.get("reasoning_content"), number, place)})
@@ -189,7 +197,8 @@ def _answer(said: Any, value: dict[str, Any]) -> Message:
     return Message("assistant", content, text(value.get("reasoning_content")), calls=calls if whole else None)
 
 
-def _extra(value: dict[str, Any], asked: dict[str, Any], said: Any) -> dict[str, Any] | None:
+def _extra(value: dict[str, Any], asked: dict[str, Any], said: Any, turns: list[Any] | None) -> dict[str, Any] | None:
+    """What no column holds; of a run in turns that was stopped, the questions that were never asked."""
     rest = {key: item for key, item in value.items() if key not in _HELD and item is not said}
     states = [entry for entry in items(value, "inference_log") if not isinstance(entry, dict)]
     if states:
@@ -197,6 +206,11 @@ def _extra(value: dict[str, Any], asked: dict[str, Any], said: Any) -> dict[str,
     rest["prompt"] = {key: item for key, item in asked.items() if key not in ("id", "question", "function")}
     if identifier(asked.get("id")) is not None and asked.get("id") != value.get("id"):
         rest["prompt"]["id"] = asked["id"]
-    if isinstance(said, list) and not all(isinstance(call, dict) and len(call) == 1 for call in said):
+    unasked = _questions(asked)[len(turns) :] if turns is not None else []
+    if unasked:
+        rest["prompt"]["question"] = unasked
+    if turns is not None:
+        rest.pop("result", None)
+    elif isinstance(said, list) and not all(isinstance(call, dict) and len(call) == 1 for call in said):
         rest["result"] = said
     return {key: item for key, item in rest.items() if item not in (None, "", [], {})} or None

@@ -47,7 +47,7 @@ class Codex(Adapter):
     """Session files of Codex CLI and of its desktop program, plain or compressed."""
 
     name = "codex"
-    version = 2
+    version = 3
     about = "Codex CLI rollouts: JSON Lines of session_meta, turn_context, response_item and event_msg, forks included"
     spans_files = True
     ignores: ClassVar[dict[str, str]] = {

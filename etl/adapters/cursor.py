@@ -34,7 +34,7 @@ class Cursor(Adapter):
     """Chats of Cursor."""
 
     name = "cursor"
-    version = 2
+    version = 3
     about = "Cursor: agent transcripts (lines of {role, message}), stream-json and store.db of the CLI, state.vscdb"
     spans_files = True
     ignores: ClassVar[dict[str, str]] = {
@@ -61,15 +61,12 @@ class Cursor(Adapter):
 
     def parse(self, records: Iterable[Record], file: FileContext) -> Iterator[Outcome]:
         """Fragments of a database under their chat; of a transcript one conversation."""
-        lines: list[Record] = []
+        transcript: list[Record] = []
         agent: str | None = None
-        ended: Record | None = None
         for record in records:
             value = record.value
-            if _is_line(value):
-                lines.append(record)
-            elif _is_end(value):
-                ended = record
+            if _is_line(value) or _is_end(value):
+                transcript.append(record)
             elif is_line(value):
                 yield Fragment(record, value["session_id"], at=value.get("timestamp_ms"))
             elif isinstance(value, dict) and "meta" in value:
@@ -85,10 +82,10 @@ class Cursor(Adapter):
                 yield from _kept(record, value)
             else:
                 yield Unusable(record, "no_message", "a line of a transcript has a role and a message")
-        if lines:
-            yield _transcript(lines, ended)
-        elif ended is not None:
-            yield Ignored(_SILENT)
+        if any(_is_line(record.value) for record in transcript):
+            yield _transcript(transcript)
+        elif transcript:
+            yield Ignored(_SILENT, len(transcript))
 
     def assemble(self, family: Sequence[StoredEvent]) -> Iterator[Conversation | Ignored]:
         """A row for each chat of a database."""
@@ -140,15 +137,19 @@ def _is_end(value: Any) -> bool:
     return isinstance(value, dict) and value.get("type") == "turn_ended" and "role" not in value
 
 
-def _transcript(lines: list[Record], ended: Record | None) -> Conversation:
+def _transcript(records: list[Record]) -> Conversation:
+    """The conversation of the lines; how its last turn ended counts where nothing follows."""
+    lines = [record for record in records if _is_line(record.value)]
+    ends = [without(record.value, "type") for record in records if _is_end(record.value)]
     made_by = next((n for n, record in enumerate(lines) if record.value["role"] == "assistant"), len(lines) - 1)
     key = digest("\n".join(canonical(record.value) for record in lines[: made_by + 1]).encode())
-    made = Conversation([], lines, native_id=f"first:{key}", agent="cursor")
+    made = Conversation([], records, native_id=f"first:{key}", agent="cursor")
     made = chat([record.value for record in lines]).tell(made)
-    status = text_of(ended.value, "status") if ended is not None else None
-    if ended is not None:
-        made.records, made.extra = [*lines, ended], {**(made.extra or {}), "turn_ended": without(ended.value, "type")}
-        made.status, made.error = _ENDS.get(status or ""), text_of(ended.value, "error")
+    if ends:
+        made.extra = {**(made.extra or {}), "turn_ended": ends}
+    last = records[-1].value
+    if _is_end(last):
+        made.status, made.error = _ENDS.get(text_of(last, "status") or ""), text_of(last, "error")
     return made
 
 

@@ -67,7 +67,7 @@ class GeminiCli(Adapter):
     """Chat files of Gemini CLI, of its sub-agents too."""
 
     name = "gemini_cli"
-    version = 2
+    version = 3
     about = "Gemini CLI chats: {sessionId, messages: […]} a file, or a log of messages, $set and $rewindTo; checkpoints"
     spans_files = True
     ignores: ClassVar[dict[str, str]] = {f"{_UNKNOWN}:*": "a type of message not known here, without content"}

@@ -36,7 +36,7 @@ class QwenCode(Adapter):
     """Session files of Qwen Code."""
 
     name = "qwen_code"
-    version = 2
+    version = 3
     about = "Qwen Code sessions: JSON Lines with uuid and parentUuid, messages as {role, parts}"
     spans_files = True
     ignores: ClassVar[dict[str, str]] = {

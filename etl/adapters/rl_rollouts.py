@@ -33,7 +33,7 @@ class RlRollouts(RecordAdapter):
     """Rollouts as verl, TRL and NeMo RL write them while they train."""
 
     name = "rl_rollouts"
-    version = 1
+    version = 2
     about = "rollout dumps of trainers: verl {input, output, score, step}, TRL completions, NeMo RL {content, rewards}"
     expects = "a rollout is a JSON object with what was asked, what was answered, and its score"
 

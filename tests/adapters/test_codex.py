@@ -233,6 +233,7 @@ def test_the_sum_of_what_totals_add_is_the_last_total(adds: list[tuple[int, int]
 def test_a_person_may_write_tags_of_their_own(text: str) -> None:
     assert not is_harness(f"Why does {text} fail?")
     assert is_harness(f"<environment_context>{text}</environment_context>")
+    assert not is_harness(f"<instructions>{text}</instructions>")
 
 
 def test_sample_secrets_and_unknown_lines(samples: Path, lake: Path) -> None:

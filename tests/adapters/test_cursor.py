@@ -127,3 +127,19 @@ def test_how_a_turn_ended_is_no_reject(samples: Path, tmp_path: Path, lake: Path
     report = read_in(lake, path)
     (row,) = rows(lake)
     assert (report["rejects"], row["status"], row["error"], row["n_records"]) == ({}, "error", "out of keys", 4)
+
+
+def test_every_turn_says_how_it_ended_and_the_last_counts(samples: Path, tmp_path: Path, lake: Path) -> None:
+    lines = (samples / "cursor" / "transcript.jsonl").read_bytes().splitlines(keepends=True)[:3]
+    path = tmp_path / "transcript.jsonl"
+    failed, fine = (
+        b'{"type":"turn_ended","status":"error","error":"e"}\n',
+        b'{"type":"turn_ended","status":"success"}\n',
+    )
+    path.write_bytes(b"".join([*lines, failed, lines[0], lines[2], fine]))
+    report = read_in(lake, path)
+    (row,) = rows(lake)
+    assert (report["records_in"], report["records_used"], report["rejects"]) == (7, 7, {})
+    assert (row["status"], row["error"], row["n_records"]) == ("completed", None, 7)
+    told = [{"status": "error", "error": "e"}, {"status": "success"}]
+    assert json.loads(row["extra"])["turn_ended"] == told

@@ -126,6 +126,13 @@ def test_a_request_taken_back_before_any_answer_stays(tmp_path: Path, lake: Path
     assert (_texts(row), row["status"], row["flags"]) == (["Rye or wheat?"], "aborted", ["interrupted"])
 
 
+def test_a_memory_that_was_emptied_after_an_answer_is_left(tmp_path: Path, lake: Path) -> None:
+    more = [_message("u3", "user", "Barley?", 6), _message("g3", "gemini", "No.", 7)]
+    read_in(lake, _log(tmp_path / "a.jsonl", _HEADER, *CHAT, {"$set": {"messages": []}}, *more))
+    main, left = sorted(rows(lake), key=lambda row: row["parent_id"] is not None)
+    assert (_texts(main), len(_texts(left)), left["flags"]) == (["Barley?", "No."], 4, ["abandoned"])
+
+
 def test_the_prompt_is_what_was_typed(tmp_path: Path, lake: Path) -> None:
     pasted = _message("u1", "user", [{"text": "Read @a.txt"}, {"text": "--- Content ---"}, {"text": "oats"}], 2)
     pasted["content"].append({"text": "<hook_context>It is Sunday.</hook_context>"})

@@ -76,6 +76,16 @@ def test_a_text_that_a_template_made_is_its_turns(text: str) -> None:
     assert _row("alpaca", {"text": text})["final_text"] == "Yes"
 
 
+def test_what_stands_after_the_end_of_a_turn_stays() -> None:
+    turn = "<|im_start|>{}\n{}<|im_end|>{}\n"
+    found = conversation_in(turn.format("user", "Hi", "") + turn.format("assistant", "Yes", " or no"))
+    assert found is not None
+    assert [message.content for message in found.messages] == ["Hi", "Yes<|im_end|> or no\n"]
+    found = conversation_in(turn.format("user", "Hi", "") + turn.format("assistant", "Yes", "<|endoftext|>" * 3))
+    assert found is not None
+    assert [message.content for message in found.messages] == ["Hi", "Yes"]
+
+
 @pytest.mark.parametrize(
     "text", ["Once upon a time", "He said [INST] and left", "## Human: no", "", "<|user|> in a line"]
 )

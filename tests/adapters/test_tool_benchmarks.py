@@ -52,3 +52,11 @@ def test_a_task_is_the_same_in_results_and_scores() -> None:
     assert (one["reward"], other["reward"]) == (None, 0.0)
     assert other["judgments"][0]["reason"] == '["No."]'
     assert [step["tool"] for step in one["steps"]] == ["area"]
+
+
+def test_a_run_that_was_stopped_has_the_questions_that_were_asked() -> None:
+    questions = [[{"role": "user", "content": text}] for text in ("Open it.", "Read it.", "Shut it.")]
+    value = {"id": 3, "valid": False, "model_result": [["open()"], ["read()"]], "prompt": {"question": questions}}
+    (row,) = read(json.dumps(value).encode(), BFCL).rows
+    assert [message["content"] for message in row["messages"]] == ["Open it.", "open()", "Read it.", "read()"]
+    assert json.loads(row["extra"])["prompt"] == {"question": questions[2:]}

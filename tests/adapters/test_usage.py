@@ -25,6 +25,9 @@ from tests.adapters.traces import chat as model_span
          (95, 4, 90, None, 2)),
         # less than its parts: they lie beside
         ({"prompt_tokens": 5, "completion_tokens": 4, "cache_read_input_tokens": 90}, (95, 4, 90, None, None)),
+        # read and written are the same tokens
+        ({"prompt_tokens": 95, "completion_tokens": 4, "prompt_tokens_details": {"cached_tokens": 90,
+          "cache_write_tokens": 90}}, (95, 4, 90, 90, None)),
         ({"input_tokens": 95, "output_tokens": 4, "input_tokens_details": {"cached_tokens": 90}},
          (95, 4, 90, None, None)),
     ],
