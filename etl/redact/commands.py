@@ -10,7 +10,7 @@ import re
 from collections.abc import Iterator
 from typing import Literal, NamedTuple
 
-from etl.redact.credentials import is_value, looks_chosen, looks_random, mixed
+from etl.redact.credentials import is_value, looks_chosen, looks_random, memorable, mixed
 from etl.redact.escapes import View
 from etl.redact.spans import Span
 
@@ -57,6 +57,14 @@ _PIPED = (
     r"""(?:echo|printf)[ ](?:-\w+[ ])?(?:["']%s(?:\\n)?["'][ ])?["']?(?P<value>[^\s"'|]{4,512})["']?[ ]?\|[ ]?"""
     r"(?:[\w./-]+[ ]){0,12}\Z"
 )
+_FED = (
+    r"""(?:echo|printf)[ ](?:-\w+[ ])?(?:["']?%s(?:\\n)?["']?[ ])?["']?(?:[\w.-]{1,40}:(?=[^\n|"""
+    r"""]{4,128}\|[^\n|]{0,40}passwd))?(?P<value>[^\s"'|`]{6,512})["']?[ ]?\|[ ]?"""
+    r"(?!(?:grep|rg|sed|awk|tee|cut|jq|wc|tr|base64|sha\w+|md5\w*|xargs|less|head|tail|sort)\b)"
+    r"[^\n|;&]{0,100}?(?:[ -]|\A)(?:log-?in|sign-?in|auth\w*|passwd|password[\w-]*|smbpasswd|"
+    r"chpasswd|secrets?|tokens?|unlock|[\w-]*stdin|passphrase[\w-]*|kinit|cryptsetup|openconnect)\b"
+)
+"""What is said to a command that asks for a secret."""
 _COMMANDS = (
     *(
         _option(name, r"-p[ =]")
@@ -73,6 +81,14 @@ _COMMANDS = (
             "oras login",
             "cf login",
             "ibmcloud login",
+            "poetry publish",
+            "az sql",
+            "az vm",
+            "az postgres",
+            "az mysql",
+            "az acr",
+            "az webapp",
+            "argocd login",
         )
     ),
     *(_option(name, r"-p[ =]?", "chosen") for name in ("mongo", "mongosh", "mongodump", "mongorestore", "mongoexport")),
@@ -117,6 +133,58 @@ _COMMANDS = (
     _option("ssh-keygen", r"(?-i:-[NP])[ ]", "chosen"),
     _option("snmpwalk", r"(?-i:-[AX])[ ]", "chosen"),
     _option("snmpget", r"(?-i:-[AX])[ ]", "chosen"),
+    _option("lftp", r"-u[ ][^\s,]{1,64},"),
+    _option("dotnet nuget push", r"(?:-k|--api-key)[ =]", "chosen", "api_key"),
+    _option("gem push", r"--key[ =]", "chosen", "api_key"),
+    _option("curl", r"--proxy-user[ =][\"']?[^\s:]{1,64}:"),
+    _words("--proxy-user", rf"--proxy-user[ =][\"']?[^\s:\"']{{1,64}}:{_WORD}", "mixed", "password"),
+    _words("setapikey", rf"setapikey[ ]{_WORD}", "random", "api_key"),
+    _words("cargo login", rf"cargo login[ ](?:--\S+[ ])?{_WORD}", "random"),
+    _words("bw login", rf"bw (?:login[ ]\S+@\S+|unlock)[ ]{_WORD}", "mixed", "password"),
+    _words("bw unlock", rf"bw unlock[ ]{_WORD}", "mixed", "password"),
+    _words("mc alias set", rf"mc alias set \S+ \S+ \S+ {_WORD}", "mixed", "secret_key"),
+    _words("mc config host add", rf"mc config host add \S+ \S+ \S+ {_WORD}", "mixed", "secret_key"),
+    _words("bindpw", rf"bindpw[ ]{{1,8}}{_WORD}", "mixed", "password"),
+    _words("rootpw", rf"rootpw[ ]{{1,8}}(?:--plaintext[ ])?{_WORD}", "mixed", "password"),
+    _words("enable secret", rf"enable (?:secret|password) (?:[0-9]{{1,2}} )?{_WORD}", "mixed", "password"),
+    _words("enable password", rf"enable password (?:[0-9]{{1,2}} )?{_WORD}", "mixed", "password"),
+    _words(
+        "username ",
+        rf"username \S{{1,40}}(?: privilege [0-9]{{1,2}})? (?:secret|password) (?:[0-9]{{1,2}} )?{_WORD}",
+        "mixed",
+        "password",
+    ),
+    _words("snmp-server community", rf"snmp-server community {_WORD}", "mixed", "password"),
+    _words(
+        "auth ",
+        rf"(?:(?<![\s\S])|(?<=[\n+-])|(?<=> ))(?-i:AUTH) (?:[a-z][\w-]{{1,32}} )?{_WORD}(?=[ ]?(?:\n|\Z))",
+        "mixed",
+        "password",
+    ),
+    _words(
+        "<(",
+        r"(?:(?<=password[= ])|(?<=passphrase[= ])|(?<=passwd[= ])|(?<=secret[= ])|(?<=token[= ])|"
+        r"(?<=[a-z]-key[= ])|(?<=-file[= ])|(?<=-fd[= ]))<\((?:echo|"
+        r"printf)[ ](?:-n[ ]|[\"']?%s[\"']?[ ])?[\"']?(?P<value>[^\s\"'`<>|;)]{4,512})",
+        "mixed",
+        "secret",
+    ),
+    Command(
+        "echo ",
+        re.compile(_FED, re.IGNORECASE),
+        "secret",
+        "mixed",
+        sift=r"(?:echo|printf) [^\n|]*\|[^\n|]*(?:log-?in|sign-?in|auth|"
+        r"passw|secret|token|unlock|-stdin|passphrase|kinit|cryptsetup)",
+    ),
+    Command(
+        "printf ",
+        re.compile(_FED, re.IGNORECASE),
+        "secret",
+        "mixed",
+        sift=r"printf [^\n|]*\|[^\n|]*(?:log-?in|sign-?in|auth|passw|"
+        r"secret|token|unlock|-stdin|passphrase|kinit|cryptsetup)",
+    ),
     _option("valkey-cli", r"-a[ ]"),
     _option("doctl", r"(?:-t|--access-token)[ =]", rule="token"),
     _option("netlify", r"--auth[ =]", rule="token"),
@@ -165,6 +233,8 @@ _COMMANDS = (
     _words(
         "--auth ", r"https?(?:ie)?\b[^\n]{0,80} --auth [\"']?[\w.@-]+:(?P<value>[^\s\"':]{4,128})", "mixed", "password"
     ),
+    _words("--auth=", rf"--auth=[\"']?(?:[\w.@-]+:)?{_WORD}", "mixed", "token"),
+    _words("--auth ", rf"--auth [\"']?{_WORD}", "random", "token"),
     _words("--http-user", rf"--http-user[ =]\S+ --http-passw(?:or)?d[ =]{_WORD}", "mixed", "password"),
     *(
         _words(f"{name} login", rf"{name} login[ ](?:--relogin[ ]|--host=?\S+[ ])*(?:--key[ =])?{_WORD}", "random")
@@ -236,5 +306,5 @@ def _holds(test: str, value: str) -> bool:
     if test == "random":
         return looks_random(value) or bool(_UUID.fullmatch(value))
     if test == "chosen":
-        return looks_chosen(value) or (len(value) >= 16 and looks_random(value, strict=True))
-    return mixed(value) if test == "mixed" else True
+        return memorable(value) or looks_chosen(value)
+    return memorable(value) or mixed(value) if test == "mixed" else True

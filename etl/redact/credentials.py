@@ -33,8 +33,34 @@ _KEYS = _words(
     "api access secret private account auth encryption signing master subscription storage service deploy "
     "admin shared app application client server session jwt hmac license licence ingest write consumer webhook "
     "openai azure aws gcp google anthropic stripe heroku cloudflare datadog mistral cohere gemini groq deepseek twilio "
-    "mailgun sendgrid github gitlab slack discord telegram openrouter together fireworks replicate huggingface "
+    "mailgun sendgrid github gitlab slack discord telegram openrouter "
+    "together fireworks replicate huggingface functions "
+    "fernet cookie preshared management developer integration provisioning enrollment registration agent "
+    "unseal recovery root wrapping crypto cipher aes push fcm vapid maps rest subscriber merchant partner tenant "
+    "algolia amplitude mixpanel segment sentry grafana pagerduty opsgenie honeycomb "
+    "splunk pinecone weaviate qdrant supabase "
+    "airtable notion linear mapbox resend brevo postmark mailchimp mandrill deepl "
+    "deepgram elevenlabs tavily serper serpapi "
+    "langfuse langsmith langchain wandb launchdarkly rollbar bugsnag codecov snyk cloudinary contentful infura alchemy "
+    "etherscan binance coinbase razorpay paypal square adyen plaid shopify zhipu "
+    "dashscope moonshot nvidia cerebras voyage "
 )
+_NAMED_SECRETS = _words("existing external pull tls image from use create")
+"""Before "secret", they say that the value is the name of one."""
+_PASS_OWNERS = _words(
+    "db smtp mail user admin root ftp ssh sudo become vault ldap redis mysql pg wifi login key store proxy"
+)
+_OTHER_KEYS = _words(
+    "public primary foreign partition sort cache idempotency object s3 row group "
+    "hash index lookup dedup dedupe routing "
+    "unique publishable pub host known kms topic message event map registry config "
+    "feature product order sorting blob file "
+    "path image id issue project space component state query column data record redis conversation natural composite "
+    "translation i18n shortcut hot arrow enter job task run document doc item "
+    "user table translation label field metric "
+    "section category option setting property attribute param parameter resource bucket upload thumbnail media asset "
+)
+"""Owners of keys that open nothing."""
 _TOKEN_OWNERS = _words(
     "api app auth access refresh bearer session security secret bot private personal deploy service jwt oauth "
     "user client csrf xsrf id authentication authorization login account admin github gh gitlab slack npm pypi "
@@ -49,16 +75,23 @@ _VALUE_WORDS = _words(
     "none null nil true false undefined string str text password passwd pass secret token key bearer basic "
     "changeme required optional redacted masked hidden removed placeholder example dummy default empty unset "
     "missing invalid valid value number integer boolean object array any bytes type test xxx todo unknown "
-    "unauthorized expired "
+    "unauthorized expired change me no not need needed used unused use using fake "
+    "foo bar baz nothing anything whatever ignore "
+    "ignored existing none given provided blank nil na tbd fixme abc123 123 1234 "
+    "12345 123456 lm studio ollama vllm local sk "
+    "localhost here wrong bad correct right old new current same confirm repeat another other mine yours their his her "
 )
 _PLACEHOLDER_START = re.compile(
-    r"[$<{\[(`].|[%@&!~](?:[a-z_-]*[%$]?\Z|[({/])|\.{0,2}/|\.[*+]|https?:|file:|op:|ref\+|vault:|arn:|projects/"
+    r"[$<{\[(`].|[%@&!~](?:[a-z_-]*[%$]?\Z|[({/])|\.{0,2}/|\.[*+]|"
+    r"https?:|file:|op:|ref\+|vault:|enc[\[(]|arn:|projects/"
     r"|(?:data|var|local|module|random_[a-z]+|[a-z]+_[a-z]+_[a-z_]+)\.[a-z_]\w*(?:\.|\Z)"
     r"|(?:your|my|the|some|insert|enter|replace|example|dummy|placeholder|put|add)[-_ ]"
-    r"|(?:process\.env|os\.environ|os\.getenv|env|secrets|config|settings|vault|self|this|args|options|params|ctx|req)[.:\[]"
+    r"|(?:process\.env|os\.environ|os\.getenv|env|secrets|config|"
+    r"settings|vault|self|this|args|options|params|ctx|req)[.:\[]"
 )
 _PLACEHOLDER_PART = re.compile(
-    r"\.\.\.|\*\*|xxxx|____|----|redacted|\$\{|\{\{|\A%[a-z_]+%\Z|_placeholder|[-_ ]here\Z|\A(.)\1*\Z"
+    r"\.\.\.|\*{3}|\A\*\*|\*\*\Z|A-Za-z|a-z0-9|0-9_|xxxx|____|----|"
+    r"redacted|\$\{|\{\{|\A%[a-z_]+%\Z|_placeholder|[-_ ]here\Z|\A(.)\1*\Z"
 )
 _PLACEHOLDER_WORDS = _VALUE_WORDS | _words(
     "my your our the a this some sample insecure django flask app api access auth demo for testing super very not so"
@@ -67,27 +100,35 @@ _FILE = re.compile(r".*\.(?:pem|key|crt|json|ya?ml|txt|env|toml|ini|py|js|ts|md|
 _NAMES_A_CREDENTIAL = re.compile(
     r"(?i)passw|passphrase|secret|token|credential|api_?key|(?:^|_)(?:key|pwd|auth)(?:$|_)"
 )
-_NAME = re.compile(r"[A-Za-z_]+(?:\.[A-Za-z_]+)*|[A-Za-z_-]+[0-9]{1,2}")
+_NAME = re.compile(r"[A-Za-z_]+(?:[.:/][A-Za-z_]+)*|[A-Za-z_-]+[0-9]{1,2}|[a-z_-]+-v?(?:[0-9]{1,2}|20[0-9]{2})")
 """What is a name and nothing else."""
 _IDENTIFIER = re.compile(r"[A-Za-z_$][A-Za-z0-9_$]*(?:(?:\.|::|->|\?\.)[A-Za-z_$][A-Za-z0-9_$]*)*")
 _TOKEN_SHAPE = re.compile(r"[A-Za-z0-9._~+/=:%-]{16,}")
 _UUID = re.compile(r"[0-9a-fA-F]{8}(?:-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}")
 _ID = re.compile(r"[a-z]{2,16}[_-](?:[0-9]{2}_?)?[A-Za-z0-9]{10,}\Z")
-_PATH = re.compile(r"\.{0,2}/?(?:[a-z][a-z_.-]{2,}/){2}")
+_PATH = re.compile(r"\.{0,2}/?(?:[a-z][a-z_.-]+/){2}|.*\.[a-z]{1,5}(?::[0-9]+)+\Z")
 _NO_PASSWORD = re.compile(
-    r"(?i)://|\\|\A[./~-]|\.[a-z]{2,5}\Z|\A[\w.+-]+@[\w-]+\.[a-z]|\(|[0-9a-f]{8}-[0-9a-f]{4}-|\A[0-9a-f]{24,}\Z"
-    r"|\A[a-z]{2,16}[_-](?:[0-9]{2}_?)?[a-z0-9]{16,}\Z|\A(?:[a-z]+|[0-9]+|[a-z]?[0-9]{1,2}[a-z]?)(?:[-_.:/](?:[a-z]+|[0-9.]+|[a-z]?[0-9.]{1,4}[a-z]?))+\Z"
+    r"(?i)://|\\|\A[./~-]|\A@|@[\w-]+\.[a-z]|\.[a-z]{2,5}\Z|"
+    r"\A[\w.+-]+@[\w-]+\.[a-z]|\(|[0-9a-f]{8}-[0-9a-f]{4}-|\A[0-9a-f]{24,}\Z"
+    r"|\A[a-z]{2,16}[_-](?:[0-9]{2}_?)?[a-z0-9]{16,}\Z|\A(?:[a-z]+|[0-9]+|"
+    r"[a-z]?[0-9]{1,2}[a-z]?)(?:[-_.:/](?:[a-z]+|[0-9.]+|[a-z]?[0-9.]{1,4}[a-z]?))+\Z"
 )
+_TYPE = re.compile(r"(?:Big)?[Uu]?(?:[Ii]nt|[Ff]loat|[Cc]har|[Bb]ytes?)[0-9]{1,3}(?:Array|_t|Ptr|Clamped)*\w{0,12}")
+_NO_MEMORY = re.compile(r"(?i)://|\A[./~-]|\A[\w.-]+\.[a-z]{2,10}\Z|\A[\w.+-]+@[\w-]+\.[a-z]|[(){}<>\s]|\A[+%]")
+_PHRASE = re.compile(r"[a-z]{3,}(?:-[a-z]{3,}){3,}|[a-z]{3,}(?:[-_.][a-z]{3,})+[-_.]?[0-9]+")
+_PARTS = re.compile(r"(?i)(?:[a-z]+|[0-9]+)(?:[-_.:/](?:[a-z]+|[0-9.]+))+")
 _ALGORITHM = re.compile(
-    r"(?i)(?:sha|hmac|pbkdf|argon|bcrypt|ecdsa|oauth|(?<![a-z])(?:md|aes|rsa|ed|base|utf|ascii|latin|iso|x|http|u?int|float))"
-    r"[-_]?[0-9]{1,5}(?![0-9a-z])|pbkdf2|oauth2|x509|base64|sha256|sha512|ed25519"
+    r"(?i)(?:sha|hmac|pbkdf|argon|bcrypt|ecdsa|oauth|(?<![a-z])(?:md|"
+    r"aes|rsa|ed|base|utf|ascii|latin|iso|x|http|u?int|float))"
+    r"[-_]?[0-9]{1,5}(?![0-9a-z])|b64(?:enc|dec)?(?![0-9a-z])|pbkdf2|oauth2|x509|base64|sha256|sha512|ed25519"
 )
+_UNSAYABLE = re.compile(r"[bcdfghjklmnpqrstvwxz]{6}|[BCDFGHJKLMNPQRSTVWXZ]{6}")
 _TURN = re.compile(r"[0-9](?=[A-Za-z])|[A-Za-z](?=[0-9])")
 _SPECIAL = re.compile(r"[!#$^~@%*&?+=]")
 _LOOKED_AT = 256
 """How many characters of a value are judged; all of it is masked."""
 _DIGIT, _LETTER, _MARK = re.compile(r"[0-9]"), re.compile(r"[A-Za-z]"), re.compile(r"[!@#^*+~]")
-_DATE = re.compile(r"\d{4}-\d\d-\d\d.*|\d{1,2}[:/]\d\d.*|v?\d+(?:\.\d+)+\S*|\d+(?:[a-z]{1,2}|%)?")
+_DATE = re.compile(r"\d{4}-\d\d-\d\d[\dT:.Z+_-]*|\d{1,2}[:/]\d\d[\d:/.]*|v?\d+(?:\.\d+)+\S*|\d+(?:[a-z]{1,2}|%)?")
 
 
 def credential(name: str) -> Credential | None:
@@ -99,18 +140,32 @@ def credential(name: str) -> Credential | None:
     words = [word.lower() for word in _WORDS.findall(name)]
     while len(words) > 1 and (words[-1] in _ENVIRONMENTS or (words[-1].isdigit() and len(words[-1]) <= 2)):
         words.pop()
-    if not words:
+    if not words or words[0] in ("export", "list", "recv"):
         return None
     last, before = words[-1], words[:-1]
-    if last.endswith(_PASSWORDS) or (last == "pass" and before) or last == "pw" or last.endswith("pwd"):
+    if (
+        last.endswith(_PASSWORDS)
+        or (last == "pass" and (before or name.startswith("--")))
+        or last == "pw"
+        or last.endswith("pwd")
+    ):
         return Credential("password", True)
-    if last in ("word", "phrase") and before and before[-1] == "pass":
+    if (
+        last == "psk"
+        or (last.endswith("pass") and last.removesuffix("pass") in _PASS_OWNERS)
+        or (last in ("word", "phrase", "code") and before and before[-1] == "pass")
+    ):
         return Credential("password", True)
     if last.endswith("secret"):
+        if before and before[-1] in _NAMED_SECRETS:
+            return None
         return Credential("secret", True)
     if last.endswith("key"):
         owner = last.removesuffix("key") or (before[-1] if before else "")
-        return Credential("api_key" if owner == "api" else "secret_key", True) if owner in _KEYS else None
+        if owner in _KEYS or "".join(before[-2:]) in _KEYS:
+            return Credential("api_key" if owner == "api" else "secret_key", True)
+        is_setting = bool(before) and name.isupper() and owner not in _OTHER_KEYS
+        return Credential("secret_key", False) if is_setting else None
     if last.endswith("token"):
         owners = {last.removesuffix("token"), *before}
         if owners & _OTHER_TOKENS:
@@ -145,7 +200,7 @@ def plausible(value: str, name: str, promise: Credential, place: Place) -> bool:
     if "?" in value and promise.rule != "password" and not _DIGIT.search(value):
         return False
     if not promise.strong:
-        return looks_random(value) and not _UUID.fullmatch(value)
+        return looks_random(value) and (place in ("environment", "bare") or not _UUID.fullmatch(value))
     if len(value) < (4 if promise.rule == "password" else 8):
         return False
     if place in ("environment", "flag"):
@@ -164,6 +219,8 @@ def is_value(value: str, name: str) -> bool:
         return False
     if lower == name.lower() or _FILE.fullmatch(value):
         return False
+    if value[0] == "/" and len(value) >= 28 and value[-1] == "=" and looks_random(value):
+        return True
     if _PLACEHOLDER_START.match(value.lower()) or _PLACEHOLDER_START.match(lower) or _PLACEHOLDER_PART.search(lower):
         return False
     return not (_NAMES_A_CREDENTIAL.search(value) and _NAME.fullmatch(value))
@@ -181,13 +238,27 @@ def looks_random(value: str, *, strict: bool = False) -> bool:
     if not _TOKEN_SHAPE.fullmatch(value) or _DATE.fullmatch(value):
         return False
     if strict and (
-        _ALGORITHM.search(value) or _UUID.search(value) or _ID.match(value) or "//" in value or _PATH.match(value)
+        _ALGORITHM.search(value)
+        or _PARTS.fullmatch(value)
+        or _UUID.search(value)
+        or _ID.match(value)
+        or "//" in value
+        or _PATH.match(value)
     ):
         return False
     digits, letters = len(_DIGIT.findall(value)), len(_LETTER.findall(value))
     words = re.split(r"[^A-Za-z]+", value)
     wordy = sum(len(word) for word in words if len(word) > 4 and (word.islower() or word.istitle() or word.isupper()))
-    return digits >= 3 and letters >= 3 and wordy * 2 < len(value)
+    if digits >= 3 and letters >= 3 and wordy * 2 < len(value):
+        return True
+    if len(value) < 20 or not digits or letters < 10:
+        return False
+    return _is_garbled(value)
+
+
+def _is_garbled(value: str) -> bool:
+    """Pieces too short for words of any language, or letters in an order that nobody can say."""
+    return len(value) < 2.6 * len(_WORDS.findall(value)) or bool(_UNSAYABLE.search(value))
 
 
 def looks_chosen(value: str) -> bool:
@@ -216,6 +287,19 @@ def looks_chosen(value: str) -> bool:
     return sum(points) >= 4
 
 
+def memorable(value: str) -> bool:
+    """What may be a password where nothing else is expected: words and numbers put together too.
+
+    >>> memorable("falcon-lantern-73"), memorable("ember1234"), memorable("db-1.internal"), memorable("user@host.io")
+    (True, True, False, False)
+    """
+    if not 6 <= len(value) <= 128 or _NO_MEMORY.search(value) or _DATE.fullmatch(value):
+        return False
+    if _ALGORITHM.search(value) and _NAME.fullmatch(value):
+        return False
+    return mixed(value) or bool(_PHRASE.fullmatch(value))
+
+
 def mixed(value: str) -> bool:
     """Letters with digits or marks among them, or a number of eight digits at least.
 
@@ -229,7 +313,11 @@ def mixed(value: str) -> bool:
 
 
 def _is_code(value: str) -> bool:
-    """An attribute path, or a name that is itself the name of a credential (`password_2`)."""
-    if not _IDENTIFIER.fullmatch(value) or re.search(r"[0-9]{3}", value):
+    """An attribute path, a type, or a name that is itself the name of a credential (`password_2`)."""
+    if not _IDENTIFIER.fullmatch(value):
+        return False
+    if _TYPE.fullmatch(value) or (_ALGORITHM.search(value) and not _DIGIT.search(_ALGORITHM.sub("", value))):
+        return True
+    if re.search(r"[0-9]{3}", value):
         return False
     return "." in value or "::" in value or bool(_NAMES_A_CREDENTIAL.search(value))

@@ -7,7 +7,7 @@ import binascii
 import re
 from collections.abc import Iterator
 
-from etl.redact.credentials import Credential, is_value, looks_random, plausible
+from etl.redact.credentials import Credential, is_value, looks_random, mixed, plausible
 from etl.redact.escapes import View
 from etl.redact.spans import Span
 
@@ -16,23 +16,50 @@ _HEADER = re.compile(
     (?: [ \t]{0,3}(?:[:=]|=>)\s{0,12}
       | [ ]{1,3}(?=["'])
       | \s{0,12},\s{0,12}(?:["'`]value["'`]\s{0,3}:\s{0,3}(?:\{\s{0,12}["'`]string_?value["'`]\s{0,3}:\s{0,3})?)? )
-    (?:\[\s{0,12}|-[ ])?[bfru]{0,2}["'`]?
-    (?P<scheme>(?:bearer|basic|token|apikey|api-key|key)[ ]{1,3})?
-    (?!AWS4-HMAC)(?P<value>[A-Za-z0-9+/=_.~:-]{8,2048})""",
+    (?:\[\s{0,12}|-[ ])?(?:[bfru]{0,2}["'`])?
+    (?P<scheme>(?!digest|aws4|is\b|header|must|should|required)[A-Za-z][A-Za-z0-9-]{1,24}[ ]{1,3}(?:token[ ]?=[ ]?)?)?
+    (?!AWS4-HMAC|digest\b)(?P<value>[A-Za-z0-9+/=_.~:-]{8,2048})""",
     re.VERBOSE | re.IGNORECASE,
 )
-_BEARER = re.compile(r"(?i)bearer[ ]{1,3}(?:[\"'][ ]?[+.,][ ]?[\"'])?(?P<value>[A-Za-z0-9+/=_.~-]{16,})")
+_BEARER = re.compile(r"(?i)bearer[ ]{1,3}(?:[\"'][ ]?[+.,][ ]?[\"'])?(?P<value>(?!--)[A-Za-z0-9+/_.~-]{16,}={0,3})")
 _BASIC = re.compile(r"(?i)basic[ ]{1,3}(?P<value>[A-Za-z0-9+/]{8,}={0,2})")
 _COOKIE = re.compile(
     r"""(?i)cookie(?:["'`]?[ \t]{0,3}[:=]\s{0,12}(?:\[\s{0,12}|-[ ])?["'`]?"""
     r"""|["']\s{0,3},\s{0,3}(?:["']value["']\s{0,3}:\s{0,3})?["'])(?P<value>[^\n"'`{]{8,4096})"""
 )
-_JAR = re.compile(r"""(?i)cookies?["']?\]?\s{0,3}[:=]\s{0,3}\{(?P<body>[^{}]{0,4096})\}""")
-_IN_JAR = re.compile(r"""["'][^"'\n]{1,64}["']\s{0,3}:\s{0,3}["'](?P<value>[^"'\s]{16,4096})["']""")
-_COOKIE_VALUE = re.compile(r"=(?:s%3A)?([^;,\s]{16,})")
+_JAR = re.compile(
+    r"""(?i)cookies?(?:["']?\]?\s{0,3}[:=]\s{0,3}|[ _]?jar:?[ ]?|"""
+    r"""[ ]?[:=]?[ ]?dict\(|s?\(\[?)\s{0,3}\{?(?P<body>[^{}]{0,4096})"""
+)
+_SET = re.compile(
+    r"""(?i)(?:cookies?|jar)(?:\(\))?(?:\.set\w*|\.put|\.add|\.create)?(?:\(|\[)(?:request|response|"""
+    r"""res|req)?,?[ ]?["'](?P<name>[\w.-]{1,64})["'](?:\][ ]?=|,)[ ]?["'](?P<value>[^"'\s]{12,4096})["']"""
+)
+_NAMED_SESSION = re.compile(
+    r"""(?i)["']?name["']?[ ]?:[ ]?["'](?P<name>[\w.-]*(?:sess|sid|auth|token|login|csrf|"""
+    r"""jwt)[\w.-]*)["'],\s{0,8}["']?value["']?[ ]?:[ ]?["'](?P<value>[^"'\s]{16,4096})["']"""
+)
+_CURL_COOKIE = re.compile(r"""(?i)(?:curl|http)\b[^\n]{0,400}?[ ](?:-b|--cookie)[ =]["']?(?P<value>[^\n"'`]{8,4096})""")
+_IN_JAR = re.compile(r"""["']?(?P<name>[\w.-]{1,64})["']?\s{0,3}[:=]\s{0,3}["'](?P<value>[^"'\s]{16,4096})["']""")
+_STORED = re.compile(
+    r"""(?i)\bcookies["']?[ ]?[:=][ ]?\[[^\]]{0,400}?["']?name["']?[ ]?:[ ]?["'](?P<name>[\w.-]{1,64})"""
+    r"""["'],\s{0,8}["']?value["']?[ ]?:[ ]?["'](?P<value>[^"'\s]{12,4096})["']"""
+)
+_COOKIE_VALUE = re.compile(r"(?P<name>[\w.-]{0,64})=(?:s%3A)?(?P<value>[^;,\s]{12,})")
+_SESSION = re.compile(
+    r"(?i)sess|sid\Z|auth|token|login|jwt|csrf|xsrf|remember|identity|secure|ticket|sso|^id\Z|li_at|credential"
+)
+"""Names of cookies that open something."""
+_SCHEMES = ("bearer", "basic", "token", "apikey", "api-key", "key")
+_SETTING = re.compile(
+    r"(?i)consent|theme|lang|locale|_ga|_gid|_gcl|utm|timezone|"
+    r"\Atz\Z|banner|prefer|currency|country|region|variant|experiment"
+)
+_SAYABLE = re.compile(r"(?i)(?:[a-z]+[-_.|])*[a-z]*[0-9]{0,3}")
 _LOGINS = {
     "curl": re.compile(
-        r"""curl\b[^\n]{0,400}?[ ](?:-u|--user|--proxy-user)[ =]?["']?[^\s:"']{1,64}:(?P<value>[^\s"']{4,128})"""
+        r"""curl\b[^\n]{0,400}?[ ](?:-[A-Za-z]{0,4}u|--user|"""
+        r"""--proxy-user)[ =]?["']?[^\s:"']{1,64}:(?P<value>[^\s"']{4,128})"""
     ),
     "sshpass": re.compile(r"""sshpass[ ]{1,3}-p[ ]?["']?(?P<value>[^\s"']{4,128})"""),
     "login": re.compile(r"""login\b[^\n|;&]{0,200}?[ ]-p[ ]["']?(?P<value>(?![0-9]+\b)[^\s"']{4,128})"""),
@@ -44,8 +71,9 @@ _AUTH = re.compile(r"""(?i)_?auth["']?\s{0,3}[:=]\s{0,3}["']?(?P<value>[A-Za-z0-
 """What npm, Docker and pip keep: a login in base64."""
 
 SUSPECT = (
-    r"(?i:authorization|bearer |cookie)|(?i:auth)[\x00- \"']*[:=]|(?i:basic) +[A-Za-z0-9+/]{8}"
-    r"|curl[^\n]* (?:-u|--user|--proxy-user)|(?:sshpass|mysql|login)[^\n]* -p"
+    r"(?i:authorization|bearer |cookie|\bjar(?:\.set|\.put|\[)|name[\"']?: ?[\"'][\w.-]*(?:sess|"
+    r"sid|auth|token|login|csrf|jwt))|(?i:auth)[\x00- \"']*[:=]|(?i:basic) +[A-Za-z0-9+/]{8}"
+    r"|curl[^\n]* (?:-[A-Za-z]*[ub]|--user|--proxy-user|--cookie)|(?:sshpass|mysql|login)[^\n]* -p"
 )
 """What a string must match (in RE2, on its padded form) before `spans` can find something."""
 
@@ -70,7 +98,9 @@ def _headers(view: View) -> Iterator[Span]:
         done = match.end()
         value = match["value"].rstrip(".:")
         named = bool(match["scheme"]) and plausible(value, "token", Credential("token", True), "quoted")
-        if named or looks_random(value):
+        if (named and (mixed(value) or len(value) > 20 or match["scheme"].strip().lower() in _SCHEMES)) or looks_random(
+            value
+        ):
             yield view.span(match.start("value"), match.start("value") + len(value), "authorization", 3)
     for scheme, form, holds in (
         ("bearer ", _BEARER, looks_random),
@@ -93,17 +123,36 @@ def _is_login(value: str) -> bool:
 
 
 def _cookies(view: View) -> Iterator[Span]:
-    done = 0
-    for place in view.places("cookie"):
-        jar = _JAR.match(view.text, place)
-        for kept in _IN_JAR.finditer(view.text, *jar.span("body")) if jar else ():
-            if looks_random(kept["value"]):
+    text, done = view.text, 0
+    for form in (_SET, _NAMED_SESSION, _STORED):
+        for kept in form.finditer(text):
+            if _opens(kept["name"], kept["value"]):
                 yield view.span(*kept.span("value"), "cookie")
-        match = _COOKIE.match(view.text, place) if place >= done else None
-        if not match:
-            continue
-        done = match.end()
-        for value in _COOKIE_VALUE.finditer(match["value"]):
-            if looks_random(value[1]):
-                start = match.start("value") + value.start(1)
-                yield view.span(start, start + len(value[1]), "cookie")
+    for place in view.places("curl"):
+        sent = _CURL_COOKIE.match(text, place)
+        if sent:
+            yield from _cookies_of(view, *sent.span("value"))
+    for place in view.places("cookie"):
+        jar = _JAR.match(text, place)
+        for kept in _IN_JAR.finditer(text, *jar.span("body")) if jar else ():
+            if _opens(kept["name"], kept["value"]):
+                yield view.span(*kept.span("value"), "cookie")
+        match = _COOKIE.match(text, place) if place >= done else None
+        if match:
+            done = match.end()
+            yield from _cookies_of(view, *match.span("value"))
+
+
+def _cookies_of(view: View, start: int, end: int) -> Iterator[Span]:
+    for cookie in _COOKIE_VALUE.finditer(view.text, start, end):
+        if _opens(cookie["name"], cookie["value"]):
+            yield view.span(*cookie.span("value"), "cookie")
+
+
+def _opens(name: str, value: str) -> bool:
+    """Whether who has the cookie is let in: by its name, and whatever its name where its value is a long random one."""
+    if _SETTING.search(name) or not is_value(value, name):
+        return False
+    if _SESSION.search(name):
+        return looks_random(value) or (len(value) >= 12 and not _SAYABLE.fullmatch(value))
+    return len(value) >= 16 and looks_random(value)

@@ -15,11 +15,12 @@ from etl.redact.credentials import Credential, Place, credential, is_owner, mixe
 from etl.redact.escapes import View, literal_end, literal_text
 from etl.redact.spans import LABEL, Span
 
-_STEMS = ("pass", "pwd", "pw", "secret", "token", "credential", "key")
+_STEMS = ("pass", "pwd", "pw", "psk", "secret", "token", "credential", "key")
 _SUFFIX = r"(?:[_-]?(?:[0-9]{1,2}|prod|production|dev|test|staging|live|local|default|value|string|base))?"
 _NOUN = re.compile(
-    r"(?i)(?:passw(?:or)?d|passphrase|passcode|(?<=[_.-])pass|(?<=[a-z])(?-i:Pass)(?![a-z])|pwd|(?<![a-z])pw(?![a-z])|secret|token|credentials?|key)"
-    + _SUFFIX
+    r"(?i)(?:passw(?:or)?d|pass[_-]?(?:word|phrase|code)|(?<=[_.-])pass|(?<=[a-z])(?-i:Pass)(?![a-z])"
+    r"|(?<=db|tp|il|er|in|ot|sh|do|me|lt|ap|is|ql|pg|fi|xy|ey|re)pass(?![a-z])|"
+    r"pwd|(?<![a-z])(?:pw|psk)(?![a-z])|secret|token|credentials?|key)" + _SUFFIX
 )
 _LINK = re.compile(
     r"""(?:
@@ -32,8 +33,8 @@ _LINK = re.compile(
     | (?P<answer>["'`]?\]?\)\n(?=["']))
     | (?P<close>["'`]?\]?["'`]?)
       (?:[ \t]{0,2}:[ \t]{0,2}[A-Za-z_][\w.\[\]| ]{0,30}?(?=[ \t]=))?
-      (?: [ \t]{0,3}(?P<sign>=>|[!=]==?|(?:\|\||&&|\?\??|\+|:)?=|<-|->|:)[ \t]{0,3}
-        | (?P<next>[ \t]{0,3},[ \t]{0,3}(?=["'`]))
+      (?: [ \t]{0,40}(?P<sign>=>|[!=]==?|(?:\|\||&&|\?\??|\+|:)?=|<-|->|:)[ \t]{0,24}
+        | (?P<next>[ \t]{0,3},[ \t]{0,24}(?=["'`]))
         | [ ](?:is|was):?[ ]
         | (?P<element>>)
         | (?P<gap>[ \t]{1,3})
@@ -62,11 +63,9 @@ _PARTNERS = (
 _CONNECTION = re.compile(rf"(?i)\b(?:{'|'.join(_PARTNERS)}) ?= ?[^\s,()=]+(?:[ ;&\"']|\Z)")
 
 _NAMES = (
-    r"(?:passw(?:or)?d|passphrase|passcode|[_.-]pass|pwd|secret|token|credentials?|"
-    r"(?:api|access|secret|private|account|auth|encryption|signing|master|subscription|storage|service|deploy|admin|"
-    r"shared|app|application|client|server|session|jwt|hmac|licen[sc]e|ingest|write|consumer|webhook|openai|azure|aws|gcp|"
-    r"google|anthropic|stripe|heroku|cloudflare|datadog|mistral|cohere|gemini|groq|deepseek|twilio|mailgun|sendgrid|"
-    r"github|gitlab|slack|discord|telegram|openrouter|together|fireworks|replicate|huggingface)[_. -]?key)" + _SUFFIX
+    r"(?:passw(?:or)?d|pass[_-]?(?:word|phrase|code)|[_.-]pass|(?:db|tp|il|er|in|"
+    r"ot|sh|do|me|lt|ap|is|ql|pg|fi|xy|ey|re)pass|psk|pwd|secret|token|credentials?|"
+    r"[a-z0-9]{2,16}[_. -]?key)" + _SUFFIX
 )
 SUSPECT = "|".join(
     (
@@ -151,6 +150,8 @@ def _bare_value(view: View, link: re.Match[str], start: int, name: str, promise:
         return None
     found = _BARE.match(text, link.end())
     if not found or text[found.end() : found.end() + 1] in ("(", "[", "{") or _ASSIGNMENT.match(text, link.end()):
+        return None
+    if link["cell"] and text.rfind("{{", max(0, start - 80), start) > text.rfind("}}", max(0, start - 80), start):
         return None
     value = found.group().rstrip(".,:")
     if found.group().endswith("..."):

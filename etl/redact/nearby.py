@@ -10,7 +10,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
-from etl.redact.credentials import Credential, credential, is_of_text, is_value, looks_chosen, looks_random
+from etl.redact.credentials import Credential, credential, is_of_text, is_value, looks_chosen, looks_random, memorable
 from etl.redact.escapes import View
 from etl.redact.named import name_before
 from etl.redact.spans import LABEL, Span
@@ -44,12 +44,15 @@ _SPOKEN = (
         "has?o",
     ),
     *("salasana", "adgangskode", "parola", "heslo", "jelsz?", "pass word", "pass phrase", "pass code"),
+    *("l?senordet", "passord", "passordet", "adgangskoden", "?ifre", "sifre", "parool", "lozinka", "haslo"),
 )
 """In languages of Latin letters and in two words; `?` is a letter with an accent."""
 _STEMS = ("pass", "pwd", "pw", "psk", "secret", "token", "credential", "key")
 _NOUN = re.compile(
-    r"(?P<noun>passw(?:or)?d|passphrase|passcode|(?<![a-z0-9+/])pass|(?<=[a-z])(?-i:Pass)|pwd|(?<![a-z0-9+/])(?:pw|psk)"
-    r"|secret|token|credential|key)s?(?![A-Za-z+/]|[_-](?!pr|de|te|st|li|lo)[A-Za-z])(?:[_-]?[0-9]{1,2}(?![0-9]))?",
+    r"(?P<noun>passw(?:or)?d|pass[_-]?(?:word|phrase|code)|"
+    r"(?<![a-z0-9+/])pass|(?<=[a-z])(?-i:Pass)|pwd|(?<![a-z0-9+/])(?:pw|psk)"
+    r"|secret|token|credential|key)s?(?![A-Za-z+]|/(?![a-z]{0,2}[),\s])|"
+    r"[_-](?!pr|de|te|st|li|lo)[A-Za-z])(?:[_-]?[0-9]{1,2}(?![0-9]))?",
     re.IGNORECASE,
 )
 _AHEAD, _BEHIND = 140, 72
@@ -57,7 +60,7 @@ _AHEAD, _BEHIND = 140, 72
 _CLOSE = 12
 """Characters between a value and a word that may mean other things."""
 _CANDIDATE = re.compile(
-    r"""(?P<quote>["'`])(?P<quoted>[^"'`\s\\<>]{8,512})(?P=quote)|[=:~>+-]*"""
+    r"""(?P<quote>["'`])(?P<quoted>(?![)\],;:}.])[^"'`\s\\<>]{6,512})(?P=quote)|[=:~>+-]*"""
     r"""(?P<bare>[^\s"'`<>(){}\[\],;|\\?=:](?:(?!&[\w.-]+=)[^\s"'`<>(){}\[\],;|\\?]){7,511})"""
 )
 _OWN_NAME = re.compile(
@@ -67,18 +70,22 @@ _INNER_NAME = re.compile(r"(?P<name>-{0,2}(?:[a-z_.-]{2,}|[A-Z_]{3,}|[a-z]+(?:[A
 _PAIR = re.compile(r"(?P<name>[A-Za-z][\w.@+-]{1,40})(?P<between>[/:])(?P<value>.{8,})")
 """A login and its password in one."""
 _NEUTRAL = re.compile(
-    r"(?i)(?:[a-z]+_|parameter|secret)?(?:value|text|default|content|contents|string|str|data|input|char|const|val|fill|type|send|keys"
+    r"(?i)(?:[a-z]+_|parameter|secret)?(?:value|text|default|content|"
+    r"contents|string|str|data|input|char|const|val|fill|type|send|keys"
     r"|send_keys|sendkeys|set_?value|secretstr|field|with|extra|tobe|equals?|eq|to_?be|is|to|return|or|write|put|env"
     r"|insert_text|answer|result|it)"
 )
 """Names and calls that say nothing on what they hold."""
 _SPEAKER = re.compile(r"\A[^\n?]{0,40}\?[\"']?\n[^\n:]{1,24}: ?(?:\w+ ){0,4}\Z")
 _OF_ANOTHER = re.compile(
-    r"(?i)(?:\b(?:ids?|trace|span|sha|sha1|sha256|md5|commit|hash(?:ed)?|digest|checksum|fingerprint|uuid|request|version|"
-    r"model|since|line|ref|build|file|path|users?|username|login|step|in|from|at|see|by|named|called|bucket|host|server|"
+    r"(?i)(?:\b(?:ids?|trace|span|sha|sha1|sha256|md5|commit|"
+    r"hash(?:ed)?|digest|checksum|fingerprint|uuid|request|version|"
+    r"model|since|line|ref|build|file|path|users?|username|login|"
+    r"step|in|from|at|see|by|named|called|bucket|host|server|"
     r"on|account|for|branch|revision|tag|release|run|job|jti|kid|email|and|using|via|than|nonce|salt|iv|against|like"
     r"|pkg|package|image|url|endpoint|stored|under|policy|requires?|must|e\.g\.|min|max)[ \t]{1,3}[\"'`(]?"
-    r"|\b(?:ids?|trace|span|sha|sha1|sha256|md5|commit|hash|digest|checksum|fingerprint|uuid|version|model|users?|username"
+    r"|\b(?:ids?|trace|span|sha|sha1|sha256|md5|commit|hash|digest|"
+    r"checksum|fingerprint|uuid|version|model|users?|username"
     r"|login|email|host|server|jti|kid|salt|nonce|iv|url|file|path)[\"'`]?[:=][ \t]{1,3}[\"'`(]?|[/\\@#$%&.-])\Z"
 )
 """What stands before a value that is something else's."""
@@ -88,6 +95,30 @@ _SENTENCE_END = re.compile(r"[.!?;](?=[ \n])|\n\s*\n")
 _BELOW = re.compile(
     r"""(?:[:=(\[{>|\\-]|=>|>-)[ \t]{0,3}\n|["'`]?,?[ \t]{0,3}\n|\{[ \t]{0,3}\n[^{}]{0,60}\Z|[:?]["'][ \t]{0,3}\n"""
 )
+_NO_NAME = re.compile(r"[a-z]+(?:[-_][a-z]+)?[-_]?[0-9]{1,2}|[\w.-]+(?:/[\w.-]+)+|[a-z]\w*\.\w+|[\w-]+:[\w-]+")
+"""What may as well be the name of a field or an element."""
+_HANDED = re.compile(
+    r"""(?i)(?:(?:send_?keys|fill|type|insert_?text|set_?value|val|press_?sequentially|"""
+    r"""input|fill_?in|enter_?text|set_?text|keyboard_?input|type_?text)"""
+    r"""\([^()]{0,40}|\.(?:value|text)[ ]?=[ ]?|\A\([NEUb]?|\A[ ](?:=[ ])?[NEUb]?|"""
+    r"""with:[ ]|\A\(\)[^\n]{0,40}:?\s{1,12}return[ ])["'`]\Z|\A["']?[ ]\Z"""
+)
+"""What gives a value to a field of a form, or to the setter that the noun ends."""
+_FIELD = re.compile(
+    r"""(?i)\A[^{}\n]{0,80}["'](?:text|value|content|input_text|keys|fill)["']?[ ]?[:=][ ]?["']\Z|"""
+    r"""\A[^(){}\n]{0,80}\b(?:text|value)=["']\Z|\A[^{};]{0,40}\),[ ]?["']\Z"""
+)
+_NEXT_WORD = re.compile(r"(?:[ ](?:is|was|to|be|will be|of|with|=)){0,2}[:=]?[ ][\"'`]?")
+_BARE_PASS = re.compile(r"(?i)(?<![a-z_-])pass\Z")
+_PRESSED = re.compile(r"\{[a-z]{3,12}\}\Z")
+"""A key that is pressed after a value is typed."""
+_ARGUMENT = re.compile(r"""\([bfruN@]{0,2}["']""")
+"""What is between the name of a call and its only argument: `setApiKey("...")`."""
+_DIGITS = re.compile(r"[0-9]")
+_APART = re.compile(
+    r"""[^!-~\n]{0,24}(?:[:="'`(\[][^!-~\n]{0,4}){0,2}(?P<value>[!-~]{6,64}?)(?=[^!-~]|["'`)}\],.]*(?:[^!-~]|\Z))"""
+)
+"""A value in plain letters soon after words that have none."""
 _STATEMENT_END = re.compile(r"[;{}]|&&|\|\||\Z")
 _CALLED_BACK = re.compile(
     r"""["'`]?[ ]{0,2}(?:
@@ -106,11 +137,13 @@ _CALLED_BACK = re.compile(
 _SIFT_NOUN = (
     r"(?:pass ?(?:wor[dt]|wd|phrase|code)|(?:^|[^a-z])pass|(?-i:[a-z]Pass)|pwd|(?:^|[^a-z])pw|psk|secret|token|"
     r"credential|"
-    r"(?:api|access|secret|private|account|auth|encryption|signing|master|subscription|storage|service|deploy|admin|shared|"
+    r"(?:api|access|secret|private|account|auth|encryption|signing|"
+    r"master|subscription|storage|service|deploy|admin|shared|"
     r"app|application|client|server|session|jwt|hmac|webhook|functions|[a-z]{4})[_. -]?key|"
 )
+_CODED_ASIDE = "|".join(" +".join(f"u{ord(letter):04x}" for letter in word[1:] if letter != " ") for word in _ASIDE)
 _SIFT_SPOKEN = "|".join(_SPOKEN).replace("?", "[^ -~]")
-SIGN = rf"(?i:{_SIFT_NOUN}(?:^|[^a-z])(?:{_SIFT_SPOKEN})(?:$|[^a-z])|{'|'.join(_ASIDE)}))"
+SIGN = rf"(?i:{_SIFT_NOUN}(?:^|[^a-z])(?:{_SIFT_SPOKEN})(?:$|[^a-z])|{'|'.join(_ASIDE)}|{_CODED_ASIDE}))"
 """What tells in no time which strings `SUSPECT` is worth asking for."""
 _SIFT_PART = r"""[^\s"'`<>(){}\[\],;|]*"""
 _SIFT_VALUE = rf"(?:[A-Za-z]{_SIFT_PART}[0-9]|[0-9]{_SIFT_PART}[A-Za-z])"
@@ -120,6 +153,7 @@ SUSPECT = rf"{SIGN}(?:[^\n]*\n)?(?:[^\n]*\n)?[^\n]*{_SIFT_VALUE}|{_SIFT_VALUE}[^
 
 def spans(view: View) -> Iterator[Span]:
     """Values that look like what a word near them says."""
+    yield from _aside(view)
     labels = [match.span() for match in LABEL.finditer(view.text)]
     for start, end, promise in _names(view):
         if not any(first <= start < last for first, last in labels):
@@ -144,8 +178,19 @@ def _names(view: View) -> Iterator[tuple[int, int, Credential]]:
                 yield place, end, Credential("password", True)
     if not view.flat.isascii():
         for word in _ASIDE:
-            for match in re.finditer(word, view.flat):
+            for match in re.finditer(word, view.flat, re.IGNORECASE):
                 yield *match.span(), Credential("password", True)
+
+
+def _aside(view: View) -> Iterator[Span]:
+    """Passwords that are told in other letters, where the value stands out by its own."""
+    if view.flat.isascii():
+        return
+    for word in _ASIDE:
+        for match in re.finditer(word, view.flat, re.IGNORECASE):
+            found = _APART.match(view.flat, match.end())
+            if found and is_value(found["value"], "") and memorable(found["value"]):
+                yield view.span(*found.span("value"), "password", 0)
 
 
 def _promise(text: str, place: int, noun: re.Match[str]) -> tuple[int, Credential] | None:
@@ -175,7 +220,7 @@ def _ahead(view: View, place: int, promise: Credential) -> tuple[int, int] | Non
         glue = shown[:start]
         if not start or (not promise.strong and len(glue) > _CLOSE):
             return None
-        if glue.count("\n") > 2 or LABEL.search(glue) or _HAS_VALUE.match(glue):
+        if glue.count("\n") > 2 or "ENC[" in glue or LABEL.search(glue) or _HAS_VALUE.match(glue):
             return None
         if found["bare"]:
             if _SENTENCE_END.search(glue) and not _SPEAKER.match(glue):
@@ -189,9 +234,24 @@ def _ahead(view: View, place: int, promise: Credential) -> tuple[int, int] | Non
             if pair and not looks_random(pair["name"]) and looks_chosen(pair["value"]):
                 start = pair.start("value")
             end = start + len(region[start:end].rstrip(".,:"))
+        pressed = _PRESSED.search(region, start, end)
+        end = pressed.start() if pressed else end
         if "\n" in glue and not _BELOW.search(glue) and not _SPEAKER.match(glue):
             return None
-        if not _fits(region[start:end], promise, quoted=bool(found["quoted"])):
+        if not (
+            _fits(region[start:end], promise, quoted=bool(found["quoted"]))
+            or (
+                promise.strong
+                and bool(_ARGUMENT.fullmatch(glue))
+                and memorable(region[start:end])
+                and end - start >= 16
+            )
+            or (
+                promise.rule == "password"
+                and not _BARE_PASS.search(text, place - 5, place)
+                and _belongs(region[start:end], glue, quoted=bool(found["quoted"]))
+            )
+        ):
             continue
         own = _OWN_NAME.search(glue)
         if own and own.start() > 0 and not _SPEAKER.match(glue) and not _says_nothing(own["name"]):
@@ -227,9 +287,20 @@ def _fits(value: str, promise: Credential, *, quoted: bool) -> bool:
         return False
     if not promise.strong:
         return len(value) >= 24 and looks_random(value, strict=True)
-    if len(value) >= 20 and looks_random(value, strict=True):
+    if len(value) >= 16 and looks_random(value, strict=True):
         return True
     return looks_chosen(value) and (quoted or promise.rule == "password")
+
+
+def _belongs(value: str, glue: str, *, quoted: bool) -> bool:
+    """Whether a value that need not look like a password is the password's by what is between the two."""
+    if not memorable(value):
+        return False
+    if quoted:
+        return bool(_HANDED.search(glue) or _FIELD.search(glue))
+    if _NO_NAME.fullmatch(value):
+        return False
+    return bool(_NEXT_WORD.fullmatch(glue)) and len(_DIGITS.findall(value)) >= 2
 
 
 def _says_nothing(name: str) -> bool:

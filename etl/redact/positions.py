@@ -9,7 +9,7 @@ import re
 from collections.abc import Iterator
 from typing import NamedTuple
 
-from etl.redact.credentials import credential, is_value, looks_random, mixed
+from etl.redact.credentials import credential, is_value, looks_random, memorable, mixed
 from etl.redact.escapes import View
 from etl.redact.spans import Span
 
@@ -37,13 +37,17 @@ def _form(pattern: str) -> re.Pattern[str]:
     return re.compile(pattern, re.IGNORECASE | re.DOTALL)
 
 
-_SAID = r"(?:is|was|are|ist|lautet|war|es|est|era|(?<= )[?e](?= )|sera|:|=)"
+_SAID = r"(?:is|was|are|be|to|ist|lautet|lauten|war|es|est|era|(?<= )[?e](?= )|(?<= )[?]r(?= )|sera|jest|heter|:|=)"
 _PASSWORD_WORD = (
-    r"(?:pass ?word|passphrase|passcode|pass ?wort|kennwort|contrase[?n]a|mot de passe|senha|wachtwoord|clave)"
+    r"(?:pass[ _-]?word|pass[ _-]?phrase|passcode|pass ?wort|kennwort|contrase[?n]a|mot de passe|senha|wachtwoord|clave"
+    r"|l[?o]senord(?:et)?|passord(?:et)?|adgangskode(?:n)?|has[?l]o|"
+    r"heslo|[?s]ifre(?:niz|si)?|parola|jelsz[?o]|salasana|parool|lozinka)"
 )
 _PASSWORD_STARTS = (
-    "passwor", "pass wor", "passphrase", "passcode", "kennwort", "contrase", "mot de passe", "senha", "wachtwoord",
-    "clave",
+    "passwor", "pass wor", "pass_wor", "pass phrase", "pass_phrase", "passphrase", "passcode", "kennwort", "contrase",
+    "mot de passe", "senha", "wachtwoord", "clave", "l?senord", "losenord", "passord", "adgangskode",
+    "has?o", "haslo", "heslo",
+    "?ifre", "sifre", "parola", "jelsz", "salasana", "parool", "lozinka",
 )  # fmt: skip
 _OPTION = r"(?:-a|--pass)"
 _COOKIE_LINE = r"[ \t]/\S*[ \t](?:true|false)[ \t][0-9]{1,12}[ \t]\S{1,64}[ \t](?P<value>[^\s\"']{12,4096})"
@@ -57,22 +61,33 @@ _AWS_PAIR = r"(?:AK|AS)IA[A-Z0-9]{16}.{1,160}?(?<![A-Za-z0-9/+=])(?P<value>[A-Za
 _AWS_SIGN = r"A[KS]IA[A-Z0-9]{2}"
 _TWILIO_PAIR = r"""AC[0-9a-f]{32}["'\s,:/]{1,8}(?:auth_?token["'\s,:=]{1,6})?(?P<value>[0-9a-f]{32})(?![0-9a-f])"""
 _UPPER = r"(?P<name>[A-Z][A-Z0-9_]{3,63})\Z"
+_SIGN_IN = (
+    r"(?:log-?in|sign-?in|auth\w*|passw\w*|passphrase|secrets?|"
+    r"tokens?|unlock|insert|stdin)(?:[ ][^\s<|;&]{1,40}){0,4}[ ]?\Z"
+)
 _UPPER_SIGN = r" --(?:body|value)[ =]"
 _TOLD = (
-    _PASSWORD_WORD
-    + r"(?:[ ](?!user|id\b|hash|name|my\b)[^\W\d_]{1,16}){0,6}?[ ]?"
+    _PASSWORD_WORD + r"(?:[ ](?!user|id\b|hash|name|my\b|must|should|primaria|prim?ria|for?nea|"
+    r"estrangeira|p?blica)[^\W\d_?]{1,16}(?:\?[^\W\d_]{0,8})?(?:'s)?){0,7}?[ ]?"
     + _SAID
     + r""":?[ ]["'`]?(?P<value>[^\s"'`<>,]{6,64})"""
 )
-_TOLD_SIGN = "(?i:" + _PASSWORD_WORD.replace("[?n]", ".") + r")[^\n]*[ :=]"
+_TOLD_SIGN = "(?i:" + re.sub(r"\[\?[a-z]?\]", ".", _PASSWORD_WORD) + r")[^\n]*[ :=]"
 _ASKED = (
     r"password[^\n]{0,24}\?[ \n]{1,3}[^\n]{0,24}?(?:it'?s|it[ ]is|sure[,:])[ ]"
     r"(?P<value>[^\s\"'`,]{6,64})"
 )
 _TAKEN = r"""["'`](?P<value>[^\s"'`]{6,64})["'`],?[ ](?:as|for|als|como)[ ](?:the|my|your|a|our)?[ ]?\Z"""
 _TAKEN_SIGN = r"""(?i:["'`],? (?:as|for|als|como) [a-z ]*passwor[dt])"""
-_SQL = r"password[ ](?:=[ ])?'(?P<value>[^'\n]{4,128})'"
-_SQL_SIGN = r"(?i:password (?:= )?')"
+_FROM_TO = r"password[^\n.]{0,24}?[ ](?:from|von)[ ][\"'`]?(?P<value>[^\s\"'`<>,]{6,64})[\"'`]?[ ](?:to|zu|auf)[ ]"
+_TO = r"password[^\n.]{0,24}?[ ](?:from|von)[ ]\S{4,64}[ ](?:to|zu|auf)[ ][\"'`]?(?P<value>[^\s\"'`<>,]{6,64})"
+_TYPED = (
+    r"(?:type|enter|use|try|with|say|put)[ ](?:in[ ])?[\"'`]?(?P<value>[^\s\"'`<>,]{6,64})[\"'`]?,?[ ]"
+    r"(?:when|if|once|as|for|at|where)[ ](?:[a-z]+[ ]){0,6}\Z"
+)
+_TYPED_SIGN = r"(?i:(?:type|enter|use|try|with|say|put) [^\n]* (?:when|if|once|as|for|at|where) [^\n]*pass)"
+_SQL = r"password(?:[ ]?=[ ]?|\([ ]?|[ ])[NEU]?'(?P<value>(?!\))[^'\n]{4,128})'"
+_SQL_SIGN = r"(?i:password[ (]*(?:= *)?[NEU]? *')"
 _POWERSHELL = r"""convertto-securestring[ ](?:-string[ ])?["'](?P<value>[^"'\n]{4,128})["']"""
 _NETRC = r"machine[ ]\S{1,128}\s{1,8}login[ ]\S{1,128}\s{1,8}password[ ]"
 _POSITIONS = (
@@ -91,10 +106,12 @@ _POSITIONS = (
     Position("convertto-securestring", _form(_POWERSHELL), "password", r"(?i:convertto-securestring)"),
     Position("machine ", _form(_NETRC + _VALUE), "password", r"(?i:machine [^ ]+\s+login )"),
     Position(
-        "identified", _form(r"identified[ ](?:with[ ]\S{1,40}[ ])?(?:by|as)[ ]'(?P<value>[^'\n]{4,128})'"),
-        "password", r"(?i:identified (?:with|by))",
+        "identified", _form(r"identified[ ](?:with[ ]\S{1,40}[ ])?(?:by|"
+r"as)[ ](?:values[ ])?(?:password[ ])?(?:['\"](?P<quoted>[^'\"\n]{4,128})['\"]|(?P<value>[A-Za-z][\w#$]{5,64}))"),
+        "password", r"(?i:identified (?:with|by))", "oracle",
     ),
     Position("password", _form(_SQL), "password", _SQL_SIGN, "sql"),
+    Position("<<<", _form(_SIGN_IN), "secret", r"<<<", "here", back=True),
     Position(
         "<<<", _form(r"(?P<name>[A-Za-z][A-Za-z0-9_]{3,63})(?:[ ][^\s<]{1,40}){0,3}[ ]?\Z"), "secret", r"<<<",
         "after", back=True,
@@ -110,11 +127,16 @@ _POSITIONS = (
     Position("samesite", _form(_COOKIE_OBJECT), "cookie", r"(?i:samesite)", "random", back=True),
     *(Position(word, _form(_TOLD), "password", _TOLD_SIGN, "said") for word in _PASSWORD_STARTS),
     Position("password", _form(_ASKED), "password", r"(?i:password[^\n]*\?)", "said"),
+    Position("password", _form(_TO), "password", r"(?i:password[^\n]* (?:from|von) )", "said"),
+    Position("password", _form(_FROM_TO), "password", r"(?i:password[^\n]* (?:from|von) )", "said"),
+    Position("password", _form(_TYPED), "password", _TYPED_SIGN, "said", back=True),
+    Position("passphrase", _form(_TYPED), "password", _TYPED_SIGN, "said", back=True),
     Position("password", _form(_TAKEN), "password", _TAKEN_SIGN, "said", back=True),
     Position("passwort", _form(_TAKEN), "password", _TAKEN_SIGN, "said", back=True),
 )  # fmt: skip
+_HERE = re.compile(r"""<<<[ ]?["']?(?P<value>[^\s"'`<>]{6,512})""")
 _AFTER = re.compile(r"""(?:<<<|--?[a-z]{4,5})[ =]?["']?(?P<value>[^\s"'`<>]{6,512})""")
-_TRAILING = ".,;:!?)]}"
+_TRAILING = ".,;:!?)]}>"
 SUSPECT = "|".join(dict.fromkeys(position.suspect for position in _POSITIONS))
 """What a string must match (in RE2, on its padded form) before `spans` can find something."""
 
@@ -130,18 +152,25 @@ def spans(view: View) -> Iterator[Span]:
                 match = position.form.match(text, place)
             if not match:
                 continue
-            found = _AFTER.match(text, place + text[place:].startswith(" ")) if position.test == "after" else match
+            found: re.Match[str] | None = match
+            if position.test in ("after", "here"):
+                follows = _AFTER if position.test == "after" else _HERE
+                found = follows.match(text, place + text[place : place + 1].isspace())
             if found and _holds(position.test, text, match, found):
-                value = found["value"].rstrip(_TRAILING) if position.test == "said" else found["value"]
-                start = found.start("value")
+                group = "quoted" if "quoted" in found.groupdict() and found["quoted"] else "value"
+                value = found[group].rstrip(_TRAILING) if position.test == "said" else found[group]
+                start = found.start(group)
                 yield view.span(start, start + len(value), position.rule, 1)
 
 
 def _holds(test: str, text: str, match: re.Match[str], found: re.Match[str]) -> bool:
     """Whether a value is one, and its surroundings are what the rule asks for."""
-    value = found["value"]
+    quoted = found.groupdict().get("quoted")
+    value = quoted or found["value"]
     if not is_value(value, ""):
         return False
+    if test == "oracle":
+        return bool(quoted) or memorable(value)
     before = text[max(0, match.start() - _BACK) : match.start()].lower()
     if test == "option":
         return before.endswith(("-store", "-key", "-src", "-dest", "-deststore", "-srcstore"))
@@ -152,10 +181,12 @@ def _holds(test: str, text: str, match: re.Match[str], found: re.Match[str]) -> 
     if test == "after":
         name = credential(match["name"])
         return name is not None and (name.strong or looks_random(value))
+    if test == "here":
+        return memorable(value) or looks_random(value)
     if test == "key":
         return any(map(str.isdigit, value)) and any(map(str.islower, value)) and any(map(str.isupper, value))
     if test == "random":
         return looks_random(value)
     if test == "said":
-        return len(value.rstrip(_TRAILING)) >= 6 and "(" not in value and mixed(value.rstrip(_TRAILING))
+        return "(" not in value and memorable(value.rstrip(_TRAILING))
     return mixed(value) if test == "mixed" else True

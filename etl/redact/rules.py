@@ -14,7 +14,7 @@ from collections.abc import Iterator
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from etl.redact import commands, headers, named, nearby, positions, services
+from etl.redact import columns, commands, formats, headers, logins, named, nearby, positions, services
 from etl.redact.credentials import is_value, looks_random
 from etl.redact.escapes import UNCLEAR, View
 from etl.redact.spans import Span
@@ -44,32 +44,35 @@ _STRUCTURE = ",:[]{}"
 """What follows a quote where a JSON literal has just ended: a piece that begins so is between literals, not in one."""
 _BETWEEN_QUOTES = re.compile(r"""[^"']+""")
 
-SUSPECT = "|".join(
-    (
-        named.SUSPECT,
-        headers.SUSPECT,
-        r": */ */[^\n]*@|(?i:sig|signature|key)=|PRIVATE KEY|eyJ[A-Za-z0-9_-]+\.eyJ",
-        positions.SUSPECT,
-        services.SUSPECT,
-        UNCLEAR,
-    )
+_SIFTS = (
+    (named.SUSPECT, ""),
+    (headers.SUSPECT, ""),
+    (positions.SUSPECT, ""),
+    (services.SUSPECT, ""),
+    (r": */ */[^\n]*@|(?i:sig|signature|key)=|PRIVATE KEY|eyJ[A-Za-z0-9_-]+\.eyJ|" + UNCLEAR, ""),
+    (commands.SIGN, commands.SUSPECT),
+    (logins.SUSPECT, ""),
+    (formats.SUSPECT, ""),
+    (columns.SUSPECT, ""),
+    (nearby.SIGN, nearby.SUSPECT),
 )
-"""What a string must match (in RE2, on its padded form) before any rule but those of `commands` and `nearby` can find
-something."""
+"""What a string must match (in RE2, on its padded form) before a kind of rules can find something; then what it must
+match besides."""
 
 
 def suspects(texts: pa.Array) -> list[int]:
     """Which strings of a padded column may hold something that a rule here finds: a superset, found natively.
 
-    In two passes, and the second one for each kind of rule: one expression for all of it would not fit the memory in
-    which RE2 is fast.
+    Kind by kind: one expression for all of it would not fit the memory in which RE2 is fast.
     """
-    places = _matching(texts, f"{SUSPECT}|{commands.SIGN}|{nearby.SIGN}")
-    if not places:
-        return []
-    few = texts.take(pa.array(places, pa.int64()))
-    found = {index for kind in (SUSPECT, commands.SUSPECT, nearby.SUSPECT) for index in _matching(few, kind)}
-    return [places[index] for index in sorted(found)]
+    found: set[int] = set()
+    for sign, more in _SIFTS:
+        places = _matching(texts, sign)
+        if places and more:
+            few = texts.take(pa.array(places, pa.int64()))
+            places = [places[index] for index in _matching(few, more)]
+        found.update(places)
+    return sorted(found)
 
 
 def _matching(texts: pa.Array, pattern: str) -> list[int]:
@@ -83,6 +86,9 @@ def spans(view: View) -> Iterator[Span]:
         *headers.spans(view),
         *positions.spans(view),
         *commands.spans(view),
+        *logins.spans(view),
+        *formats.spans(view),
+        *columns.spans(view),
         *services.spans(view),
         *_web_tokens(view),
         *_logins_in_urls(view),

@@ -1,0 +1,116 @@
+"""Credentials in tables: the head of a column says what the cells below it are, in CSV, Markdown and INSERT alike."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+
+from etl.redact.credentials import Credential, credential, is_value, looks_random, memorable
+from etl.redact.escapes import View
+from etl.redact.spans import Span
+
+_HEAD = re.compile(r"[\"'`]?(?P<name>[A-Za-z][A-Za-z0-9_ -]{2,40}?)[\"'`*]{0,2}[ ]{0,24}")
+_SEPARATORS = (",", ";", "|", "\t")
+_NOUNS = ("passw", "passwd", "passwort", "pwd", "secret", "token", "key")
+_CLOSED = re.compile(r"""(?<=[^\s,;|])["'](?=[,}\]]|\Z)""")
+"""Where the text ends that a table is the last of."""
+_OPENED = re.compile(r"""[:\[][ ]?["']""")
+"""Where the text begins that a table is the first of."""
+_ROWS = 60
+"""Rows that are looked at below a head."""
+_WIDEST = 40
+_INSERT = re.compile(
+    r"(?i)(?:insert|replace)[ ]+(?:ignore[ ]+)?into[ ]+[\w.\"`\[\]]{1,80}[ ]*\((?P<names>[^()]{3,600})\)\s*(?:values|"
+    r"select)\s*(?P<rows>\([^;]{3,4000})"
+)
+_CELL = re.compile(r"""\s*(?:N|E|b)?'(?P<value>(?:[^'\\]|'')*)'\s*|\s*"(?P<other>[^"]*)"\s*|[^,()'"]*(?:\([^()]*\))?""")
+SIGN = (
+    r"(?i:into [^\n(]*\([^)]*(?:passw|pwd|secret|token|key)|[,;|"
+    r"\t] *[\"'`*]*[a-z_ ]*(?:passw(?:ord|d)|pwd|secret|token|key)[\"'`*]* *(?:[,;|\t]|$|\n)"
+    r"|(?:^|\n)[^\n]{0,12}[\"'`*]*[a-z_ ]*(?:passw(?:ord|d)|pwd|secret|token|key)[\"'`*]* *[,;|\t])"
+)
+"""What tells in no time which strings may hold something."""
+SUSPECT = SIGN
+
+
+def spans(view: View) -> Iterator[Span]:
+    """Cells below a head that names a credential."""
+    yield from _inserted(view)
+    seen: set[int] = set()
+    for noun in _NOUNS:
+        for place in view.places(noun):
+            start = view.text.rfind("\n", 0, place) + 1
+            if start in seen or len(view.text) == start:
+                continue
+            seen.add(start)
+            yield from _table(view, start)
+
+
+def _table(view: View, start: int) -> Iterator[Span]:
+    text = view.text
+    end = text.find("\n", start)
+    if end < 0 or end - start > 800:
+        return
+    opened = max((match.end() for match in _OPENED.finditer(text, start, end)), default=start)
+    head = text[opened:end]
+    for separator in _SEPARATORS:
+        names = head.split(separator)
+        if not 2 <= len(names) <= _WIDEST or any(len(name) > 60 for name in names[1:-1]):
+            continue
+        wanted = {index: promise for index, name in enumerate(names) if (promise := _promise(name, index))}
+        if wanted:
+            yield from _rows(view, end + 1, separator, len(names), wanted)
+            return
+
+
+def _promise(name: str, index: int) -> Credential | None:
+    bare = name.strip(" \"'`*#+>")
+    if index == 0:
+        bare = re.sub(r"^(?:.*[\s:>?|]|[+-])", "", bare)
+    found = _HEAD.fullmatch(bare)
+    return credential(found["name"].replace(" ", "_")) if found else None
+
+
+def _rows(view: View, at: int, separator: str, width: int, wanted: dict[int, Credential]) -> Iterator[Span]:
+    text = view.text
+    for _ in range(_ROWS):
+        end = text.find("\n", at)
+        line = text[at : end if end >= 0 else len(text)]
+        cells = line.split(separator)
+        if len(cells) != width:
+            line = _CLOSED.split(line, maxsplit=1)[0]
+            cells = line.split(separator)
+        if len(cells) != width:
+            return
+        for index, promise in wanted.items():
+            cell = cells[index]
+            value = _CLOSED.split(cell, maxsplit=1)[0].strip(" \"'`*\r")
+            if index == 0:
+                value = re.sub(r"^(?:.*[\s>?]|[+-])", "", value)
+            if _fits(value, promise):
+                start = at + sum(len(each) + 1 for each in cells[:index]) + cell.index(value)
+                yield view.span(start, start + len(value), promise.rule, 1)
+        if end < 0:
+            return
+        at = end + 1
+
+
+def _inserted(view: View) -> Iterator[Span]:
+    for insert in _INSERT.finditer(view.text):
+        names = [name.strip(' "`[]\n') for name in insert["names"].split(",")]
+        wanted = {index: promise for index, name in enumerate(names) if (promise := credential(name))}
+        at, end = insert.start("rows"), insert.end("rows")
+        while wanted and at < end and view.text[at] == "(":
+            at += 1
+            for index in range(len(names)):
+                cell = _CELL.match(view.text, at, end)
+                if cell and index in wanted and cell["value"] and _fits(cell["value"], wanted[index]):
+                    yield view.span(*cell.span("value"), wanted[index].rule, 1)
+                at = cell.end() + 1 if cell else end
+            at = view.text.find("(", at, end) if view.text[at : at + 8].strip().startswith(("(", ",")) else end
+
+
+def _fits(value: str, promise: Credential) -> bool:
+    if not is_value(value, ""):
+        return False
+    return looks_random(value) or (promise.strong and memorable(value))

@@ -1,0 +1,192 @@
+"""A login and its password side by side, where nothing names them but the call, file or sentence they are in."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from typing import Literal, NamedTuple
+
+from etl.redact.credentials import is_value, looks_chosen, looks_random, memorable
+from etl.redact.escapes import View
+from etl.redact.spans import Span
+
+
+class Login(NamedTuple):
+    """A form of two things beside each other, of which `value` is the secret one."""
+
+    form: re.Pattern[str]
+    sign: str
+    """What a string must match (in RE2, on its padded form) before the form can match: cheap, and good for sifting."""
+    marks: tuple[str, ...]
+    """In lower case: a text that has none of them is not looked at."""
+    test: Literal["memorable", "chosen", "any", "token"] = "memorable"
+
+
+_LITERAL = r"""[bfrNu@]{0,2}["'](?P<value>[^"'\n]{6,256})["']"""
+_USER = r"""(?:[A-Za-z_]{2,24}[ ]?[=:][ ]?)?[bfru@]{0,2}["'][^"'\s]{1,80}["']"""
+_ARGUMENT = r"""(?:[^()"'\n,]{1,80}|(?:[A-Za-z_]{2,24}[ ]?[=:][ ]?)?[bfru@]{0,2}["'][^"'\n]{1,240}["'])"""
+_PAIR_CALLS = (
+    r"log_?in|log_?on|sign_?in\w{0,24}|authenticate|auth|"
+    r"(?:http)?_?basic_?auth\w{0,8}|http_auth|credentials?|auth_?provider|"
+    r"username_pw_set|(?:simple_)?bind(?:_s)?|(?:change|set|create|"
+    r"add|reset)_?(?:user|superuser|login|account)(?:_?password)?|"
+    r"passwordauthentication|usernamepassword\w{0,24}|set_?basic_?auth|"
+    r"http_basic_authenticate_with|set_access_token|register"
+)
+_CONNECT_CALLS = r"connect|connection|mysqli|pdo|ftp(?:_tls)?|mail|mailer|open_?database"
+_HASH_CALLS = (
+    r"hashpw|password_hash|make_password|check_password|(?:bcrypt|argon2\w{0,2}|"
+    r"ph|hasher|passwordencoder|pwd_context|crypt)\w{0,8}\.\w{3,12}|crypt|"
+    r"set_?password|with_?password|to_?be_?password"
+)
+_CREDENTIALS = (
+    r"(?:\b(?:credentials?|creds|zugangsdaten|identifiants|"
+    r"credenciales|credenciais|credenziali|log ?-?in|sign ?-?in|log ?on"
+    r"|(?:user |admin |test |demo |service )?account)"
+    r"(?: (?:are|is|sind|sont|son|with|as|using|to \S{2,40}(?: with|"
+    r" as)?|details|data|info|for \S{2,40}(?: are| is)?))?[: ]{1,2})"
+)
+_SEPARATED = (
+    r"""["'`]?[\w.@+-]{2,64}["'`]?(?:[ ]?/[ ]?|[ ]?\|[ ]?|:(?! )|"""
+    r"""[ ]and[ ](?:the[ ])?)["'`]?(?P<value>[^\s"'`,;)|<>]{6,64})"""
+)
+_LOGINS = (
+    Login(
+        re.compile(
+            rf"(?i)(?:{_PAIR_CALLS})[\"']?(?:[ ]?(?:=>|=|"
+            rf":)[ ]?)?[(\[]\s{{0,12}}(?:[A-Za-z_$][\w.$]{{0,40}},\s{{0,12}})?{_USER},\s{{0,12}}"
+            rf"(?:[\"'][^\"'\s@]{{1,60}}@[^\"'\s]{{2,60}}[\"'],\s{{0,12}})?{_LITERAL}"
+        ),
+        rf"(?i:(?:{_PAIR_CALLS}) *[\"']?(?: ?(?:=>|=|:) ?)?[(\[][^()]*[\"'],[^()]*[\"'])",
+        ('",', "',"),
+    ),
+    Login(
+        re.compile(rf"(?i)(?:{_CONNECT_CALLS})\(\s{{0,12}}{_ARGUMENT},\s{{0,12}}{_USER},\s{{0,12}}{_LITERAL}"),
+        rf"(?i:(?:{_CONNECT_CALLS})\([^()]*,[^()]*[\"'],[^()]*[\"'])",
+        ('",', "',"),
+    ),
+    Login(
+        re.compile(rf"(?i)(?:{_HASH_CALLS})\(\s{{0,12}}{_LITERAL}"),
+        rf"(?i:(?:{_HASH_CALLS})\([bfrNu@ ]*[\"'])",
+        ('("', "('", "(b", "(f", "(u"),
+    ),
+    Login(
+        re.compile(r"(?<![\w/:.@])[A-Za-z][\w.-]{0,63}:(?P<value>[^\s\"'`@/]{4,128})@(?:tcp|unix|udp)\("),
+        r"@(?:tcp|unix|udp)\(",
+        ("@tcp(", "@unix(", "@udp("),
+        "any",
+    ),
+    Login(
+        re.compile(
+            r"(?m)(?:^|[\s\"'`:>|+-])(?:[A-Za-z0-9-]+(?:\.[A-Za-z0-9-]+)+|localhost|"
+            r"[a-z]{2,16}(?:-[a-z0-9]+)?|\*):(?:5[34][0-9]{2}|6[45][0-9]{2}|[12][0-9]{4}|\*):"
+            r"(?:[\w-]+|\*):[\w.@-]+:(?P<value>[^\s\"':]{4,128})(?=[\s\"'`]|\Z)"
+        ),
+        r":(?:[0-9]{4,5}|\*):[^\s:]+:[^\s:]+:[^\s:]{4}",
+        (":*:", ":5", ":6", ":1", ":2"),
+    ),
+    Login(
+        re.compile(rf"(?i){_CREDENTIALS}{_SEPARATED}"),
+        r"(?i:(?:credentials?|creds|zugangsdaten|identifiants|credencia|credenzia|"
+        r"log ?-?[io]n|sign ?-?in|account|user|admin)[^\n]*[/:|d] ?[\"'`]?[^\s]*[0-9])",
+        ("cred", "zugangs", "identif", "log", "sign", "account"),
+        "memorable",
+    ),
+    Login(
+        re.compile(
+            r"(?i)\b(?:log ?in|sign ?in|connect|ssh(?: in)?)(?: to \S{2,40})? (?:as|with|"
+            r"using) [\"'`]?[\w.@+-]{2,64}[\"'`]? (?:with|and|using|/) [\"'`]?(?P<value>[^\s\"'`,;)]{6,64})"
+        ),
+        r"(?i:(?:log ?in|sign ?in|connect|ssh)[^\n]* (?:as|with|using) [^\n]*[0-9])",
+        ("login", "log in", "sign", "connect", "ssh"),
+        "chosen",
+    ),
+    Login(
+        re.compile(
+            r"(?i)\b(?:u|usr|user(?: ?name)?|login|id|email|e-mail|benutzer(?:name)?|usuario|"
+            r"utilisateur)[\"'`]?[ ]?[:=] ?[\w.@+-]{2,64}[,;/]?[ \n+>|-]{1,8}(?:[0-9]{1,5}[\t |:]{1,3})?"
+            r"(?:p|pw|pwd|pass)[ ]?[:=] ?(?P<value>[^\s\"'`,;]{6,64})"
+        ),
+        r"(?i:(?:^|[^a-z])p(?:w|wd|ass)? ?[:=])",
+        ("p:", "p=", "pw", "pass", "p :"),
+    ),
+    Login(
+        re.compile(
+            r"(?i)\b(?:use|with|try|as)[ ][\"'`]?[\w.@+-]{2,64}[\"'`]?(?:[ ]?/[ ]?|"
+            r":)[\"'`]?(?P<value>[^\s\"'`,;)|<>]{6,64})[\"'`]?"
+            r"[ ](?:to|for|when|at|on|in)[ ](?:the )?(?:log|sign|auth|connect|access|get)"
+        ),
+        r"(?i:(?:use|with|try|as) [^\s]{2,64} ?[/:] ?[^\s/:]{5,64} (?:to|for|when|at|on|in) )",
+        ("use ", "with ", "try ", "as "),
+        "chosen",
+    ),
+    Login(
+        re.compile(
+            r"""(?i)["']user(?:name)?["']:[ ]?["'][\w.@-]{1,64}["'],\s{0,12}"""
+            r"""["']key["']:[ ]?["'](?P<value>[A-Za-z0-9_-]{24,128})["']"""
+        ),
+        r"(?i:[\"']user(?:name)? *[\"']: *[\"'])",
+        ('"key"', "'key'"),
+        "chosen",
+    ),
+    Login(
+        re.compile(
+            r"(?i)pass(?:word|phrase|"
+            r"wd)[^\n]{0,40}\n[^\n]{0,48}?\bsend(?:_?line)?[ (]{1,2}(?:--[ ])?[\"'](?P<value>[^\"'\s\\]{6,128})"
+        ),
+        r"(?i:send(?:_?line)?[ (]+)",
+        ("send",),
+        "any",
+    ),
+    Login(
+        re.compile(
+            rf"(?i)(?:\bnew[ ]\w{{2,40}}|client|_api|\bconfigure|"
+            rf"\binit(?:ialize)?)\(\s{{0,12}}(?:{_ARGUMENT},\s{{0,12}})?{_LITERAL}[ ]{{0,2}}[,)]"
+        ),
+        r"(?i:(?:new \w+|client|_api|configure|init(?:ialize)?)\([^()]*[\"'])",
+        ("client(", "api(", "new ", "configure(", "init"),
+        "token",
+    ),
+    Login(
+        re.compile(
+            r"(?i)\b(?:wi-?fi|wlan|ssid|network)\b[^\n]{0,60}?\b(?:key|"
+            r"pin|psk|pw|pass)[:=] ?[\"']?(?P<value>[^\s\"'`,;]{8,64})"
+        ),
+        r"(?i:(?:wi-?fi|ssid|wlan|network)[^\n]*(?:key|pin|psk|pw|pass)[:=])",
+        ("wi", "ssid", "wlan", "network"),
+    ),
+)
+SIGN = "|".join(dict.fromkeys(login.sign for login in _LOGINS))
+"""What tells in no time which strings may hold something."""
+SUSPECT = SIGN
+_ELSEWHERE = re.compile(
+    r"\$\{|\A\$[A-Za-z]|\A%[sdv]|\{[a-z_.]*\}|\A[A-Z_]+\Z|\A[\w.-]+/[\w./-]+\Z|"
+    r"\A\w+\.\w+\(|\A/|\.(?:com|io|net|org|dev|local|internal)\b"
+)
+
+
+_PLAIN_ID = re.compile(r"(?i)\A[0-9a-f-]+\Z|\A(?:ca|pk|pub|public|app|proj|project|org|g|ua|aw|dpl|prj)[_-]|[./:@ ]")
+"""Ids and names that clients are made with besides keys."""
+
+
+def spans(view: View) -> Iterator[Span]:
+    """Passwords beside their logins."""
+    text = view.text
+    lower = text.lower()
+    for login in _LOGINS:
+        if not any(mark in lower for mark in login.marks):
+            continue
+        for match in login.form.finditer(text):
+            value = match["value"].rstrip(".,")
+            if is_value(value, "") and not _ELSEWHERE.search(value) and _holds(login.test, value):
+                yield view.span(match.start("value"), match.start("value") + len(value), "password", 1)
+
+
+def _holds(test: str, value: str) -> bool:
+    if test == "any":
+        return True
+    if test == "token":
+        return len(value) >= 28 and looks_random(value) and not _PLAIN_ID.search(value)
+    if looks_chosen(value) or (len(value) >= 16 and looks_random(value)):
+        return True
+    return test == "memorable" and memorable(value)
