@@ -67,12 +67,13 @@ class Items:
             self.close()
             kind = text_of(line.payload, "kind")
             pieces = parted(text)
-            for piece in pieces:
+            images = [{"type": "image", "image_url": image} for image in list_of(line.payload, "images")]
+            for number, piece in enumerate(pieces, 1):
                 synthetic = is_harness(piece) or kind in ("environment_context", "user_instructions")
                 message = Message("user", piece, synthetic=synthetic)
+                if number == len(pieces):
+                    message.parts, message.extra = images or None, {line.type: rest} if rest else None
                 self._session.say(line, message)
-            images = [{"type": "image", "image_url": image} for image in list_of(line.payload, "images")]
-            message.parts, message.extra = images or None, {line.type: rest} if rest else None
             return
         if who == "reasoning":
             self._think(line, text)

@@ -8,6 +8,7 @@ own; the call that started it names its session.
 
 from __future__ import annotations
 
+import itertools
 import re
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Any, ClassVar
@@ -229,7 +230,7 @@ class _Reading:
 
     def _prompt(self) -> str | None:
         """What a person typed first, where the message has files pasted into it; commands are for the program."""
-        for message, after in zip(self.messages, [*self.messages[1:], None], strict=True):
+        for message, after in itertools.zip_longest(self.messages, self.messages[1:]):
             unanswered = after is None or after.role == "user"
             if message.role == "user" and unanswered and _COMMAND.match(message.content):
                 message.synthetic = True

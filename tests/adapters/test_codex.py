@@ -276,6 +276,7 @@ def test_what_an_editor_puts_before_a_request_is_not_typed(dual: bool, tmp_path:
 
 def test_an_event_alone_tells_what_an_editor_puts_before_a_request(tmp_path: Path, lake: Path) -> None:
     rollout = Rollout("event")
+    rollout.line("turn_context", {"turn_id": "t1", "effort": "low"})
     rollout.event(
         "user_message", message="# Files mentioned by the user:\n\n## a.py\n\n## My request for Codex:\nMend it."
     )
@@ -285,3 +286,4 @@ def test_an_event_alone_tells_what_an_editor_puts_before_a_request(tmp_path: Pat
     read_in(lake, path)
     (row,) = rows(lake)
     assert (row["prompt"], row["n_turns"]) == ("Mend it.", 1)
+    assert any("turn_context" in (info["extra"] or "") for info in row["message_info"])

@@ -133,6 +133,12 @@ def test_a_memory_that_was_emptied_after_an_answer_is_left(tmp_path: Path, lake:
     assert (_texts(main), len(_texts(left)), left["flags"]) == (["Barley?", "No."], 4, ["abandoned"])
 
 
+def test_a_chat_of_which_all_was_taken_back_is_a_branch(tmp_path: Path, lake: Path) -> None:
+    report = read_in(lake, _log(tmp_path / "a.jsonl", _HEADER, *CHAT, {"$rewindTo": "u1"}))
+    assert report["rejects"] == {}
+    assert sorted(len(row["messages"]) for row in rows(lake)) == [0, 4]
+
+
 def test_the_prompt_is_what_was_typed(tmp_path: Path, lake: Path) -> None:
     pasted = _message("u1", "user", [{"text": "Read @a.txt"}, {"text": "--- Content ---"}, {"text": "oats"}], 2)
     pasted["content"].append({"text": "<hook_context>It is Sunday.</hook_context>"})
