@@ -108,8 +108,11 @@ SUSPECT = SIGN
 def spans(view: View) -> Iterator[Span]:
     """Secrets told by the format they are in."""
     text = view.text
-    for form, rule in ((_HASH, "password_hash"), (_UNSEAL, "unseal_key")):
-        for match in form.finditer(text):
+    for form, rule, marks in (
+        (_HASH, "password_hash", (":$", ":{")),
+        (_UNSEAL, "unseal_key", ("nseal", "NSEAL", "ecovery", "ECOVERY")),
+    ):
+        for match in _found(form, text, *marks):
             if form is _HASH or mixed(match["value"]):
                 yield view.span(*match.span("value"), rule, 2)
     yield from _lists(view)
@@ -119,6 +122,11 @@ def spans(view: View) -> Iterator[Span]:
     yield from _fields(view)
 
 
+def _found(form: re.Pattern[str], text: str, *marks: str) -> Iterator[re.Match[str]]:
+    """Where a form is; it is not looked for in a text without any of its marks."""
+    return form.finditer(text) if any(mark in text for mark in marks) else iter(())
+
+
 def _lists(view: View) -> Iterator[Span]:
     text = view.text
     for literal in ('"kty"', "'kty'"):
@@ -126,11 +134,13 @@ def _lists(view: View) -> Iterator[Span]:
             begin, end = text.rfind("{", max(0, place - 4096), place) + 1, text.find("}", place)
             for match in _JWK_MEMBER.finditer(text, max(begin, place - 4096), end if end > 0 else len(text)):
                 yield view.span(*match.span("value"), "jwk", 2)
-    for match in _KEY_LIST.finditer(text):
+    for match in _found(_KEY_LIST, text, "keys"):
         for key in _IN_LIST.finditer(text, *match.span("body")):
             if looks_random(key.group()):
                 yield view.span(*key.span(), "unseal_key", 2)
-    for match in _WORDS_AFTER.finditer(text):
+    for match in _found(
+        _WORDS_AFTER, text, "hrase", "HRASE", "nemonic", "NEMONIC", "words", "ip39", "IP39", "P-39", " key"
+    ):
         if not _NO_SEED.search(match["value"]):
             yield view.span(*match.span("value"), "seed_phrase", 2)
 
@@ -147,11 +157,11 @@ def _wrapped(view: View) -> Iterator[Span]:
 def _mail(view: View) -> Iterator[Span]:
     """What clients say to servers of mail, files and chat."""
     text = view.text
-    for match in _SASL.finditer(text):
+    for match in _found(_SASL, text, "AUTH", "334 "):
         said = _decoded(match["value"])
         if b"\0" in said or b"auth=" in said or text.startswith("334", match.start()):
             yield view.span(*match.span("value"), "login", 2)
-    for match in _PASS_LINE.finditer(text):
+    for match in _found(_PASS_LINE, text, "PASS "):
         value = match["value"]
         if (
             _SESSION.search(text, max(0, match.start() - 160), match.end() + 160)
@@ -159,7 +169,7 @@ def _mail(view: View) -> Iterator[Span]:
             and mixed(value)
         ):
             yield view.span(*match.span("value"), "password", 2)
-    for match in _FOR.finditer(text):
+    for match in _found(_FOR, text, " for ", "'s "):
         if is_value(match["value"], "") and memorable(match["value"].rstrip(".,")):
             yield view.span(*match.span("value"), "password", 2)
 
@@ -167,7 +177,7 @@ def _mail(view: View) -> Iterator[Span]:
 def _kubernetes(view: View) -> Iterator[Span]:
     """Data of a manifest that says it is a Secret's, whose value is a secret by its name or by what it wraps."""
     text = view.text
-    for kind in _SECRET_KIND.finditer(text):
+    for kind in _found(_SECRET_KIND, text, "Secret"):
         end = text.find("\n---", kind.end())
         for line in _DATA_LINE.finditer(text, max(0, kind.start() - 2000), end if end > 0 else kind.end() + 4000):
             name, value = line["name"], line["value"]
@@ -182,8 +192,8 @@ def _kubernetes(view: View) -> Iterator[Span]:
 def _fields(view: View) -> Iterator[Span]:
     """Names and values that are fields of one object, element or block."""
     text = view.text
-    for form in (_DEFAULT, _ENTRY, _ARGUMENT):
-        for match in form.finditer(text):
+    for form, mark in ((_DEFAULT, "variable"), (_ENTRY, "</"), (_ARGUMENT, "default")):
+        for match in _found(form, text, mark):
             yield from _named(view, match["name"], match)
     for literal in ("value", "string"):
         for place in view.places(literal):

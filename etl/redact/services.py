@@ -184,6 +184,9 @@ _BY_PREFIX = {
 }
 _INNER = ("k_live_", "k_test_")
 """Prefixes that come after a first letter (`sk_live_`, `rk_test_`)."""
+_BLOB = 24
+_IN_BLOB = re.compile(rf"(?=[^A-Z]*[A-Z])(?=[^a-z]*[a-z])(?=[^0-9]*[0-9])[A-Za-z0-9+/]{{{_BLOB}}}")
+"""What stands before a prefix that long base64 has by chance."""
 _BY_CHANCE = re.compile(r"[0-9]|[a-z][A-Z].*[a-z][A-Z].*[a-z][A-Z]|\A[A-Z]{16}\Z")
 _PLACEHOLDER = re.compile(r"(?i)x{5}|\.{3}|your|EXAMPLE")
 
@@ -229,7 +232,8 @@ def spans(view: View) -> Iterator[Span]:
     for prefix, bodies in _BY_PREFIX.items():
         done = 0
         for place in view.places(prefix, lower=False):
-            if place < done or (view.text[place - 1 : place].isalnum() and prefix not in _INNER):
+            before = view.text[max(0, place - _BLOB) : place]
+            if place < done or (before[-1:].isalnum() and prefix not in _INNER) or _IN_BLOB.fullmatch(before):
                 continue
             for rule, body in bodies:
                 match = body.match(view.text, place + len(prefix))
