@@ -210,9 +210,9 @@ def _span(item: dict[str, Any], around: Mapping[str, Any]) -> dict[str, Any]:
     duration = take.first(("duration",)) if end is None else None
     if isinstance(duration, int) and isinstance(start, int) and "operationName" in item:
         end = start + duration
-    if start is None:
-        start, end = zipkin_times(item)
-        taken |= {"timestamp"} if start is not None else set()
+    if start is None and (times := zipkin_times(item))[0] is not None:
+        start, end = times
+        taken.add("timestamp")
     attributes = _attributes(item, take)
     put(form, start=start, end=end, status=_status(item.get("status"), take) or tagged_status(attributes))
     put(form, attributes=attributes)

@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 
+from etl.adapters._otlp_shapes import units
 from etl.times import instant
 from tests.adapters.traces import START, TRACE, rows_of, spoken, text
 
@@ -73,3 +74,10 @@ def test_a_row_of_a_store_is_the_span_it_was(store: str) -> None:
     assert row.model == "m"
     begin, end = (instant(message.at).micros for message in row.messages)
     assert (begin, end) == (START // 1000, START // 1000 + 1_500_000)
+
+
+def test_the_end_of_a_span_whose_start_is_lost_stays() -> None:
+    span = {"context": {"trace_id": TRACE, "span_id": ID}, "name": "chat m", "start_time": None, "end_time": BEGIN}
+    (unit,) = units({**span, "parent_id": None, "attributes": SAID})
+    assert unit.form is not None
+    assert unit.form["end"] == BEGIN
