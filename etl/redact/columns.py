@@ -55,6 +55,8 @@ def _table(view: View, start: int) -> Iterator[Span]:
     head = text[opened:end]
     for separator in _SEPARATORS:
         names = head.split(separator)
+        if separator != "|" and not all(name.strip(" \"'") for name in names):
+            continue
         if not 2 <= len(names) <= _WIDEST or any(len(name) > 60 for name in names[1:-1]):
             continue
         wanted = {index: promise for index, name in enumerate(names) if (promise := _promise(name, index))}
