@@ -42,7 +42,14 @@ def _checker(name: str) -> Callable[[str], bool]:
     if name == "british":
         return _is_british
     is_valid: Callable[[str], bool] = importlib.import_module(f"stdnum.{name}").is_valid
-    return is_valid
+
+    def check(value: str) -> bool:
+        try:
+            return is_valid(value)
+        except LookupError:  # of a place that the tables of the library do not know (python-stdnum 2.2, China)
+            return False
+
+    return check
 
 
 def _is_british(value: str) -> bool:

@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 
 import etl.pipeline
+import etl.workers
 from etl.parts import Work
 from etl.pipeline import ingest
 from etl.reading import Reader
@@ -99,7 +100,7 @@ def night(
     with monkeypatch.context() as patched:
         patched.setattr(etl.pipeline, "run_settings", lambda *given: made(*given)._replace(**settings))
         if read is not None:
-            patched.setattr(etl.pipeline, "read_all", read)
+            patched.setattr(etl.workers, "read_all", read)
         return ingest(paths, lake=lake, now=NOW, workers=1 if read is not None else settings.pop("workers", 1))
 
 

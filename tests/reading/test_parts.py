@@ -14,6 +14,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import etl.pipeline
+import etl.workers
 from etl.detection import detect
 from etl.discover import discover
 from etl.errors import LakeError
@@ -148,7 +149,7 @@ def test_a_worker_that_is_killed_is_one_clear_error(tmp_path: Path, monkeypatch:
         return read_all(works, run, 2, lambda _result: _kill_workers())
 
     with monkeypatch.context() as patched:
-        patched.setattr(etl.pipeline, "read_all", kill)
+        patched.setattr(etl.workers, "read_all", kill)
         with pytest.raises(LakeError, match="a worker process ended in the middle"):
             ingest([tmp_path / "0.jsonl", tmp_path / "1.jsonl", tmp_path / "2.jsonl"], lake=tmp_path / "lake", now=NOW)
     assert not told(tmp_path / "lake")["rollouts"]

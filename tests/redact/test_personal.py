@@ -240,6 +240,9 @@ def test_what_is_written_nowhere_leaves_no_key(tmp_path, monkeypatch):
         """Look up an order."""
         return {"order_id": order_id}
 
-    asked = {"mode": "rl", "repeats": 1, "budget": 4, "redact": "pii", "tools": [get_order]}
-    assert len(product.simulate(product.seeded_agent([get_order]), system_prompt="Help.", **asked)) == 4
+    made = product.simulate(
+        product.seeded_agent([get_order]), system_prompt="Help.", tools=[get_order], mode="rl", repeats=1, budget=4,
+        redact="pii",
+    )  # fmt: skip
+    assert len(made) == 4
     assert not (tmp_path / "keys").exists()
