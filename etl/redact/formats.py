@@ -98,8 +98,10 @@ SIGN = (
     r"word|key)|kind *[\"']?:\s*[\"']?secret|variable +[\"'][\w-]+ *[\"'] *\{"
     r"|auth[a-z]* (?:plain|login|xoauth2|oauthbearer) [a-z0-9+/]|334 UGFzc3dvcmQ6|"
     r"pass(?:word|phrase|code) for [^\n]*: [^\s]|'s password: [^\s]"
-    r"|(?:name|key|id) *[\"']?[ :=>]*[\"']?[\w.-]*(?:pass|secret|"
-    r"token|key|pwd|credential)[\w.-]*[\"']?)|(?:^|[^A-Za-z])PASS |" + "|".join(_WRAPPED)
+    r"|(?:pass|secret|token(?:$|[^s])|key|pwd|credential)[\w.-]*[\"']? *[\"']? *(?:/?>)?(?:</key>)?[\s,;>+|?0-9:<{-]*"
+    r"[\"'<]?(?:parameter|string|secret|default|plain)?[_-]?(?:value|string)"
+    r"|(?:key|name|id)= *[\"'][\w.-]+ *[\"'][^<>]*>[^\s<>]|default ?= ?[\"'][^\s\"'])|(?:^|[^A-Za-z])PASS |"
+    + "|".join(_WRAPPED)
 )
 """What tells in no time which strings may hold something."""
 SUSPECT = SIGN

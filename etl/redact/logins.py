@@ -87,8 +87,8 @@ _LOGINS = (
     ),
     Login(
         re.compile(rf"(?i){_CREDENTIALS}{_SEPARATED}"),
-        r"(?i:(?:credentials?|creds|zugangsdaten|identifiants|credencia|credenzia|"
-        r"log ?-?[io]n|sign ?-?in|account|user|admin)[^\n]*[/:|d] ?[\"'`]?[^\s]*[0-9])",
+        r"(?i:(?:credentials?|creds|zugangsdaten|identifiants|credencia[a-z]+|credenziali|log ?-?in|sign ?-?in|log ?on"
+        r"|account)(?: [^\s/:|]+)*[: ]+[\"'`]?[\w.@+-]+[\"'`]?(?: ?[/|] ?|:| and )[^\s]*[0-9])",
         ("cred", "zugangs", "identif", "log", "sign", "account"),
         "memorable",
     ),

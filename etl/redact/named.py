@@ -70,8 +70,8 @@ _NAMES = (
 SUSPECT = "|".join(
     (
         rf"""(?i:{_NAMES})[\x00- "'`\])\x7f]*(?:[:=!,>|?&+]|<-|->|value[:=]|\[[^\]\n]*\]: |\)[\x00- ]*["'])""",
-        rf"""(?i:{_NAMES})["'`]?,? (?:is|was|answer with|reply with|respond with|with|to|as|be) """,
-        r"""(?i:(?:^|[^a-z])pw)["']?[ \t]*[:=]|[a-z]Pass["'`]?[ \t]*[:=,>]""",
+        rf"""(?i:{_NAMES})["'`]?,? (?:is|was|answer with|reply with|respond with|with|to|as|be):? """,
+        r"""(?i:(?:^|[^a-z])pw)["']?(?:[ \t]*[:=]|,? (?:is|was|with|to|as|be):? )|[a-z]Pass["'`]?[ \t]*[:=,>]""",
         rf"(?:--|#[ \t]*define[ \t]|ENV[ \t]|[Ss]etx?[ \t]|[Hh]eader[ \t])[A-Za-z_ \t-]*(?i:{_NAMES})[ \t]",
     )
 )

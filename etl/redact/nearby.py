@@ -135,7 +135,8 @@ _CALLED_BACK = re.compile(
 """What stands between a value and a word after it that says what it is."""
 
 _SIFT_NOUN = (
-    r"(?:pass ?(?:wor[dt]|wd|phrase|code)|(?:^|[^a-z])pass|(?-i:[a-z]Pass)|pwd|(?:^|[^a-z])pw|psk|secret|token|"
+    r"(?:pass ?(?:wor[dt]|wd|phrase|code)|(?:^|[^a-z])pass|(?-i:[a-z]Pass)|pwd|(?:^|[^a-z])pw|psk|secret|"
+    r"token(?:$|[^s]|s(?:$|[^\"_ ]| [^\":=]))|"
     r"credential|"
     r"(?:api|access|secret|private|account|auth|encryption|signing|"
     r"master|subscription|storage|service|deploy|admin|shared|"

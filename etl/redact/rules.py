@@ -8,8 +8,10 @@ literals that are cheap to find, and offers spans of the raw text.
 
 from __future__ import annotations
 
+import itertools
 import re
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Set
+from typing import NamedTuple
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -44,61 +46,54 @@ _STRUCTURE = ",:[]{}"
 """What follows a quote where a JSON literal has just ended: a piece that begins so is between literals, not in one."""
 _BETWEEN_QUOTES = re.compile(r"""[^"']+""")
 
-_SIFTS = (
-    (named.SUSPECT, ""),
-    (headers.SUSPECT, ""),
-    (positions.SUSPECT, ""),
-    (services.SUSPECT, ""),
-    (r": */ */[^\n]*@|(?i:sig|signature|key)=|PRIVATE KEY|eyJ[A-Za-z0-9_-]+\.eyJ|" + UNCLEAR, ""),
-    (commands.SIGN, commands.SUSPECT),
-    (logins.SUSPECT, ""),
-    (formats.SUSPECT, ""),
-    (columns.SUSPECT, ""),
-    (nearby.SIGN, nearby.SUSPECT),
-)
-"""What a string must match (in RE2, on its padded form) before a kind of rules can find something; then what it must
-match besides."""
+
+class _Kind(NamedTuple):
+    """Rules that are asked together."""
+
+    name: str
+    suspect: str
+    """What a string must match (in RE2, on its padded form) before `spans` can find something."""
+    spans: Callable[[View], Iterator[Span]]
+    sign: str = ""
+    """Tells in less time which strings `suspect` is worth asking for."""
 
 
-def suspects(texts: pa.Array) -> list[int]:
-    """Which strings of a padded column may hold something that a rule here finds: a superset, found natively.
+def suspects(texts: pa.Array) -> dict[int, frozenset[str]]:
+    """Which strings of a padded column may hold something that a rule here finds, and of which kinds: a superset, found
+    natively.
 
-    Kind by kind: one expression for all of it would not fit the memory in which RE2 is fast.
+    Pass by pass, and kind by kind in what a pass lets through: one expression for all of them would not fit the memory
+    in which RE2 is fast.
     """
-    found: set[int] = set()
-    for sign, more in _SIFTS:
-        places = _matching(texts, sign)
-        if places and more:
-            few = texts.take(pa.array(places, pa.int64()))
-            places = [places[index] for index in _matching(few, more)]
-        found.update(places)
-    return sorted(found)
+    found: dict[int, set[str]] = {}
+    for kinds in _PASSES:
+        places = _matching(texts, "|".join(kind.sign or kind.suspect for kind in kinds))
+        few = texts.take(pa.array(places, pa.int64()))
+        for kind in kinds if places else ():
+            for index in _matching(few, kind.suspect):
+                found.setdefault(places[index], set()).add(kind.name)
+    return {place: frozenset(names) for place, names in found.items()}
+
+
+def unclear(texts: pa.Array) -> list[int]:
+    """Which strings of a padded column may hold anything, whatever `suspects` says of them."""
+    return _matching(texts, UNCLEAR)
 
 
 def _matching(texts: pa.Array, pattern: str) -> list[int]:
     return pc.indices_nonzero(pc.match_substring_regex(texts, pattern)).to_pylist()  # type: ignore[no-any-return]
 
 
-def spans(view: View) -> Iterator[Span]:
-    """What the rules of our own find in a view, in places of the raw text."""
-    found = [
-        *named.spans(view),
-        *headers.spans(view),
-        *positions.spans(view),
-        *commands.spans(view),
-        *logins.spans(view),
-        *formats.spans(view),
-        *columns.spans(view),
-        *services.spans(view),
-        *_web_tokens(view),
-        *_logins_in_urls(view),
-        *_signatures(view),
-        *_private_keys(view),
-    ]
+def spans(view: View, sought: Set[str] | None = None) -> Iterator[Span]:
+    """What the rules of our own find in a view, in places of the raw text; those of the kinds `sought`, or all."""
+    found: list[Span] = []
+    for kind in _KINDS:
+        if sought is None or kind.name in sought:
+            offers = kind.spans(view)
+            if kind.spans is nearby.spans:  # the last: it takes what nothing else has found
+                offers = (span for span in offers if not any(map(span.overlaps, found)))
+            found += offers
     yield from found
-    for span in nearby.spans(view):
-        if not any(span.start < other.end and other.start < span.end for other in found):
-            yield span
 
 
 def _web_tokens(view: View) -> Iterator[Span]:
@@ -163,3 +158,30 @@ def _private_keys(view: View) -> Iterator[Span]:
             if _KEY_BODY.search(body) and body[0] not in _STRUCTURE:
                 start = text.index(body, piece.start())
                 yield view.span(start, start + len(body), "private_key", 3)
+
+
+def _in_urls(view: View) -> Iterator[Span]:
+    yield from _web_tokens(view)
+    yield from _logins_in_urls(view)
+    yield from _signatures(view)
+    yield from _private_keys(view)
+
+
+_PASSES = (
+    (_Kind("named", named.SUSPECT, named.spans),),
+    (_Kind("positions", positions.SUSPECT, positions.spans),),
+    (_Kind("services", services.SUSPECT, services.spans),),
+    (
+        _Kind("headers", headers.SUSPECT, headers.spans),
+        _Kind("urls", r": */ */[^\n]*@|(?i:sig|signature|key)=|PRIVATE KEY|eyJ[A-Za-z0-9_-]+\.eyJ", _in_urls),
+        _Kind("formats", formats.SUSPECT, formats.spans),
+    ),
+    (_Kind("columns", columns.SUSPECT, columns.spans),),
+    (_Kind("logins", logins.SUSPECT, logins.spans),),
+    (
+        _Kind("commands", commands.SUSPECT, commands.spans, commands.SIGN),
+        _Kind("nearby", nearby.SUSPECT, nearby.spans, nearby.SIGN),
+    ),
+)
+"""What stands together was measured to fit."""
+_KINDS = tuple(itertools.chain.from_iterable(_PASSES))

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import bisect
 import re
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -38,7 +38,7 @@ class Window(NamedTuple):
     start: int
     piece: str
     sought: frozenset[str] | None = None
-    """The families of personal data that may be in it; None where anything may."""
+    """The kinds of secrets and the families of personal data that may be in it; None where anything may."""
 
 
 def masked_texts(texts: pa.ChunkedArray, personal: Personal | None = None) -> dict[str, Masked]:
@@ -76,8 +76,9 @@ def _spans(window: Window, personal: Personal | None = None) -> Iterator[Span]:
     view = View(window.piece)
     size = len(window.piece)
     offers = [*personal.spans(view, window.sought)] if personal else []
-    if window.sought is None:
-        offers += (*kept.spans(view), *rules.spans(view))
+    if window.sought is None or kept.PACKAGE in window.sought:
+        offers += kept.spans(view)
+    offers += rules.spans(view, window.sought)
     labels = [match.span() for match in LABEL.finditer(window.piece)] if offers else []
     for span in offers:
         start, end = span.start, span.end
@@ -165,7 +166,10 @@ def _slices(texts: pa.Array) -> Iterator[pa.Array]:
 def _suspects(texts: pa.Array, personal: Personal | None) -> dict[int, frozenset[str] | None]:
     """Which texts may hold something: a superset of those in which `_spans` finds it. With what they may hold."""
     shown = padded(texts)
-    found: dict[int, frozenset[str] | None] = dict.fromkeys((*rules.suspects(shown), *kept.suspects(shown)))
-    if personal is not None:
-        found = {**personal.suspects(shown), **found}
-    return dict(sorted(found.items()))
+    found: defaultdict[int, frozenset[str]] = defaultdict(frozenset)
+    for suspects in (rules.suspects(shown), personal.suspects(shown) if personal else {}):
+        for place, names in suspects.items():
+            found[place] |= names
+    for place in kept.suspects(shown):
+        found[place] |= {kept.PACKAGE}
+    return dict(sorted((found | dict.fromkeys(rules.unclear(shown))).items()))

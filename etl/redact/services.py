@@ -21,7 +21,7 @@ class Service(NamedTuple):
     rule: str
     prefix: str
     body: str
-    sign: str = "[A-Za-z0-9]{2}"
+    sign: str = "[A-Za-z0-9_-]{2}"
     """What follows at least, as the sifting of whole columns may ask for it."""
 
 

@@ -26,6 +26,10 @@ class Span(NamedTuple):
     put: str = ""
     """What stands in its place; empty for the label of its rule."""
 
+    def overlaps(self, other: Span) -> bool:
+        """Whether both have a character in common."""
+        return self.start < other.end and other.start < self.end
+
 
 class Masked(NamedTuple):
     """A text without its secrets, and how often each rule replaced something."""

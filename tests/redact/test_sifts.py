@@ -1,0 +1,31 @@
+"""What sifts texts natively lets through all that the rules would find: kind by kind, over the labelled cases."""
+
+from __future__ import annotations
+
+import pyarrow as pa
+import pytest
+
+from etl.redact import rules
+from etl.redact.escapes import View, padded
+from tests.redaction_labelled.cases import PARTS, read, strings
+
+STEP = 8
+"""Of so many cases one is looked at, unless `--thorough`."""
+
+
+@pytest.mark.parametrize("part", PARTS, ids=lambda part: part.stem)
+def test_rules_asked_where_they_may_find_something_find_all(part, pytestconfig):
+    cases = list(read(part))[:: 1 if pytestconfig.getoption("--thorough") else STEP]
+    texts = sorted({text for case in cases for text in strings(case.value)})
+    shown = padded(pa.array(texts, pa.string()))
+    sought, unclear = rules.suspects(shown), set(rules.unclear(shown))
+    assert sought
+    for index, text in enumerate(texts):
+        if index not in unclear:
+            view = View(text)
+            assert list(rules.spans(view, sought.get(index, frozenset()))) == list(rules.spans(view)), text
+
+
+def test_counts_of_tokens_are_not_worth_a_closer_look():
+    counts = '{"usage": {"input_tokens": 9, "cache_read_input_tokens": 12, "key": "llm.output_tokens"}, "id": "a1b2"}'
+    assert rules.suspects(padded(pa.array([counts, counts.replace('"', '\\"')]))) == {}
