@@ -67,7 +67,7 @@ def suspects(texts: pa.Array) -> dict[int, frozenset[str]]:
     """
     found: dict[int, set[str]] = {}
     for kinds in _PASSES:
-        places = _matching(texts, "|".join(kind.sign or kind.suspect for kind in kinds))
+        places = _matching(texts, "|".join(dict.fromkeys(kind.sign or kind.suspect for kind in kinds)))
         few = texts.take(pa.array(places, pa.int64()))
         for kind in kinds if places else ():
             for index in _matching(few, kind.suspect):
@@ -167,8 +167,11 @@ def _in_urls(view: View) -> Iterator[Span]:
     yield from _private_keys(view)
 
 
+_WORDS = (
+    r"(?i:pass|pwd|(?:^|[^a-z])pw|psk|secret|token(?:$|[^s]|s(?:$|[^\"_ ]| [^\":=]))|credential|[a-z0-9]{2}[_. -]?key)"
+)
+"""One of these is in whatever names a secret."""
 _PASSES = (
-    (_Kind("named", named.SUSPECT, named.spans),),
     (_Kind("positions", positions.SUSPECT, positions.spans),),
     (_Kind("services", services.SUSPECT, services.spans),),
     (
@@ -176,9 +179,10 @@ _PASSES = (
         _Kind("urls", r": */ */[^\n]*@|(?i:sig|signature|key)=|PRIVATE KEY|eyJ[A-Za-z0-9_-]+\.eyJ", _in_urls),
         _Kind("formats", formats.SUSPECT, formats.spans),
     ),
-    (_Kind("columns", columns.SUSPECT, columns.spans),),
     (_Kind("logins", logins.SUSPECT, logins.spans),),
     (
+        _Kind("named", named.SUSPECT, named.spans, _WORDS),
+        _Kind("columns", columns.SUSPECT, columns.spans, _WORDS),
         _Kind("commands", commands.SUSPECT, commands.spans, commands.SIGN),
         _Kind("nearby", nearby.SUSPECT, nearby.spans, nearby.SIGN),
     ),
