@@ -9,7 +9,9 @@ from __future__ import annotations
 import argparse
 import contextlib
 import json
+import re
 import tempfile
+from collections import Counter
 from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -35,6 +37,17 @@ GROUPS: dict[str, Callable[[Case], bool]] = {
     "postal addresses": lambda case: case.kind == "address",
 }
 """The lines of the table: each positive case belongs to one."""
+MARKS = {
+    "secrets": {"SECRET"},
+    "passwords said in sentences": {"SECRET"},
+    "e-mail, phone, card, IBAN": {"EMAIL", "PHONE", "CARD", "IBAN"},
+    "IP addresses": {"IP"},
+    "national ids": {"NATIONAL"},
+    "names of people": {"PERSON"},
+    "postal addresses": {"ADDRESS"},
+}
+"""How the labels begin that the rules of a line put in place of what they take."""
+_MARK = re.compile(r"<([A-Z]+)_")
 _OF_SECRETS = ("secrets", "passwords said in sentences")
 _OF_STRICT = ("names of people", "postal addresses")
 
@@ -62,6 +75,12 @@ class Verdict(NamedTuple):
     """Of a positive: no span of it is left."""
     spoilt: bool
     """Something is gone that had to stay: anything of a negative, of a positive what is neither span nor allowed."""
+
+    def by(self, group: str) -> bool:
+        """Whether it was the rules of this line that put something in: a label of theirs, or one that none shows."""
+        before, after = (Counter(_MARK.findall(" ".join(strings(value)))) for value in (self.case.value, self.output))
+        marks = set(after - before)
+        return not marks or bool(marks & MARKS[group])
 
 
 class Quality(NamedTuple):
@@ -155,7 +174,7 @@ def quality(judged: Mapping[str, list[Verdict]]) -> list[Quality]:
         of = [each for each in judged[policy] if each.case.label == "positive" and belongs(each.case)]
         negatives = [each for each in judged[policy] if each.case.label == "negative"]
         right = sum(each.gone and not each.spoilt for each in of)
-        wrong = sum(each.spoilt for each in (*of, *negatives))
+        wrong = sum(each.spoilt and (each.by(group) or each in of) for each in (*of, *negatives))
         recall = Rate(sum(each.gone for each in of), len(of))
         lines.append(Quality(group, recall, Rate(right, right + wrong)))
     return lines
