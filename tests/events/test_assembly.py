@@ -73,9 +73,8 @@ def test_a_family_that_the_adapter_fails_at_costs_no_other(tmp_path: Path, monke
     monkeypatch.setattr(Otlp, "assemble", failing)
     report = ingest([log], lake=lake, now=NOW).to_json()
     assert (report["records_in"], report["records_used"], report["rows"]["added"]) == (4, 2, 2)
-    assert [(row["source_line"], row["reason"]) for row in rows(lake, "rejects")] == [
-        (3, "adapter_error"), (4, "adapter_error"),
-    ]  # fmt: skip
+    left_out = sorted((row["source_line"], row["reason"]) for row in rows(lake, "rejects"))
+    assert left_out == [(3, "adapter_error"), (4, "adapter_error")]
     assert Lake.open(lake).verify() == []
     with pytest.raises(KeyError):
         ingest([log], lake=tmp_path / "strict", now=NOW, strict=True)
