@@ -21,6 +21,7 @@ from typing import Any
 import pytest
 
 import etl as product
+from etl.adapter import adapters
 from etl.cli.exits import DONE, FAILED
 from etl.errors import LakeError
 from etl.lake import Lake, migrate
@@ -152,7 +153,8 @@ def test_a_migrated_lake_says_what_it_said(etl: Any, old: Path) -> None:
 def test_reading_its_sources_again_is_no_news(old: Path, tmp_path: Path) -> None:
     Lake.open(old, older=True).migrate()
     folder, now = logs(tmp_path / "logs"), NOW + dt.timedelta(days=9)
-    assert product.ingest([folder], lake=old, now=now).rows[:3] == (0, 0, 0)
+    outdated = [row for row in rows(old) if row["adapter_version"] != adapters()[row["adapter"]].version]
+    assert product.ingest([folder], lake=old, now=now).rows[:3] == (0, len(outdated), 0)
     assert product.ingest([folder], lake=old, now=now).to_json()["files"]["unchanged"] == 6
     product.ingest([folder], lake=tmp_path / "fresh", now=now)
     assert [row["row_hash"] for row in rows(old)] == [row["row_hash"] for row in rows(tmp_path / "fresh")]
