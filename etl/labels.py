@@ -8,8 +8,8 @@ from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 
 from etl.errors import MissingExtraError, UsageError
+from etl.keys import lake_key
 from etl.lake import Label, Lake
-from etl.pipeline import lake_key
 from etl.policies import KEYED
 from etl.redact import Redactor
 from etl.redact.redactor import rules_version
@@ -36,7 +36,7 @@ def label(lake: str | os.PathLike[str], rollout_id: str, given: Label, *, pseudo
 
         def masked(label: Label, versions: frozenset[str]) -> Label:
             policy = _policy(versions)
-            key = pseudonym_key or (lake_key(opened) if policy in KEYED else None)
+            key = pseudonym_key or (lake_key(opened.id) if policy in KEYED else None)
             redactor = Redactor(policy, key)
             name, word, reason = (
                 None if text is None else redactor.text(text)[0] for text in (label.name, label.label, label.reason)

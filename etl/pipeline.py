@@ -21,6 +21,7 @@ from etl.discover import discover
 from etl.errors import UsageError
 from etl.footprint import settled
 from etl.framing import LIMITS, Limits
+from etl.keys import lake_key
 from etl.lake import KnownFile, Lake, StagedFile
 from etl.policies import KEYED, check_policy
 from etl.report import UNDETECTED, FileResult, Report
@@ -46,7 +47,6 @@ class Progress(NamedTuple):
 OnProgress = Callable[[Progress], None]
 
 ENGINES = ("local", "ray")
-KEYS = Path("~/.local/state/etl/keys")
 """Where the keys of lakes lie that nobody gives: outside the data, for this user alone."""
 
 
@@ -175,14 +175,7 @@ def keyed(lake: Lake, settings: Settings) -> Settings:
     """The settings with the key of the lake's pseudonyms, where the policy needs one."""
     if settings.redact not in KEYED or settings.key is not None:
         return settings
-    return settings._replace(key=lake_key(lake, make=not settings.dry_run))
-
-
-def lake_key(lake: Lake, *, make: bool = True) -> bytes:
-    """The key of a lake for which nobody gives one; where there is none, and none is to be made, one for this once."""
-    from etl.redact.keys import kept_key
-
-    return kept_key(lake.id, KEYS.expanduser(), make=make)
+    return settings._replace(key=lake_key(lake.id, make=not settings.dry_run))
 
 
 @contextlib.contextmanager

@@ -49,7 +49,7 @@ class Amp(RecordAdapter):
         messages: list[Message] = []
         told: list[Tokens] = []
         for index, item in enumerate(value["messages"]):
-            if not isinstance(item, dict) or item.get("role") not in _ROLES:
+            if not isinstance(item, dict) or text(item.get("role")) not in _ROLES:
                 yield Unusable(record, "unknown_role", f"messages[{index}] has no known role; see what wrote it")
                 return
             messages += _messages(item, told)

@@ -100,7 +100,7 @@ def pseudonym_key() -> bytes | None:
     name, text = os.environ.get("ETL_PSEUDONYM_KEY_FILE"), os.environ.get("ETL_PSEUDONYM_KEY")
     if not name and text is None:
         return None
-    from etl.redact.keys import given_key
+    from etl.keys import given_key
 
     if name:
         try:

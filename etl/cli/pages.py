@@ -11,7 +11,7 @@ import click
 
 from etl.cli.exits import DONE
 from etl.cli.files import written_whole
-from etl.cli.options import json_option, lake_option, unsafe_option
+from etl.cli.options import json_option, lake_option, pseudonym_key, unsafe_option
 
 
 @click.command()
@@ -69,5 +69,5 @@ def serve(lake: str, as_json: bool, port: int, open_it: bool, unsafe: bool) -> i
             click.launch(address)
 
     with contextlib.suppress(KeyboardInterrupt):
-        listen(lake, port=port, announce=announce, unsafe=unsafe)
+        listen(lake, port=port, announce=announce, pseudonym_key=pseudonym_key(), unsafe=unsafe)
     return DONE

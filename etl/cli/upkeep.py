@@ -238,7 +238,7 @@ def redact(lake: str, as_json: bool, redact: str, check: bool, dry_run: bool) ->
     """
     from etl.cli.tables import console, note, print_listing
     from etl.cli.values import print_json
-    from etl.pipeline import lake_key
+    from etl.keys import lake_key
     from etl.policies import KEYED
     from etl.redact import Redactor
     from etl.schema import TABLES
@@ -248,7 +248,7 @@ def redact(lake: str, as_json: bool, redact: str, check: bool, dry_run: bool) ->
     if redact == "none":
         raise click.UsageError("the policy none redacts nothing; what is gone does not come back")
     with _open(lake) as opened:
-        redactor = Redactor(redact, pseudonym_key() or (lake_key(opened) if redact in KEYED else None))
+        redactor = Redactor(redact, pseudonym_key() or (lake_key(opened.id) if redact in KEYED else None))
         done = {
             table: opened.rewrite(table, partial(_masked, redactor, table), redactor.version, dry_run=dry_run)
             for table in TABLES

@@ -55,7 +55,7 @@ class Redacted:
 class Redactor:
     """Applies one policy. Cheap to make, safe in any process.
 
-    `key` makes the pseudonyms of personal data, the same in every table of a lake (`etl.redact.keys`). `version` names
+    `key` makes the pseudonyms of personal data, the same in every table of a lake (`etl.keys`). `version` names
     the rules, so that a lake can tell which of its rows older rules have seen.
     """
 

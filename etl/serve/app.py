@@ -12,7 +12,6 @@ from starlette.requests import Request
 from starlette.responses import HTMLResponse, PlainTextResponse, RedirectResponse, Response
 from starlette.routing import Route
 
-from etl.cli.options import pseudonym_key
 from etl.errors import EtlError, LakeError, UsageError
 from etl.harmless import harmless
 from etl.labels import label, take_back
@@ -36,9 +35,10 @@ FORM_BYTES = 64 << 10
 class Pages:
     """The lake and the secret behind all addresses."""
 
-    def __init__(self, lake: str, secret: Secret, *, unsafe: bool = False) -> None:
+    def __init__(self, lake: str, secret: Secret, pseudonym_key: bytes | None, *, unsafe: bool = False) -> None:
         self.store = Store(lake)
         self.secret = secret
+        self.pseudonym_key = pseudonym_key
         self.unsafe = unsafe
         """Whether the box for SQL runs all that is typed, with the rights of who started the server."""
 
@@ -91,7 +91,7 @@ class Pages:
                 raise UsageError(f"{value!r} is no number") from None
             word, reason = form.get("label", "").strip() or None, form.get("reason", "").strip() or None
             given = Label(form.get("name", "").strip(), word, number, reason)
-            label(self.store.lake, rollout_id, given, pseudonym_key=pseudonym_key())
+            label(self.store.lake, rollout_id, given, pseudonym_key=self.pseudonym_key)
         return RedirectResponse(f"/rollouts/{quote(rollout_id, safe='')}#labels", 303)
 
     def attempts(self, request: Request) -> Response:
@@ -155,9 +155,9 @@ class Pages:
             raise HTTPException(404, str(error)) from None
 
 
-def application(lake: str, secret: Secret, *, unsafe: bool = False) -> Guard:
+def application(lake: str, secret: Secret, pseudonym_key: bytes | None = None, *, unsafe: bool = False) -> Guard:
     """The whole of it, for a server on loopback."""
-    pages = Pages(lake, secret, unsafe=unsafe)
+    pages = Pages(lake, secret, pseudonym_key, unsafe=unsafe)
     app = Starlette(
         routes=[
             Route("/", lambda _: RedirectResponse("/rollouts")),

@@ -11,9 +11,12 @@ from etl.lake import Lake
 HOST = "127.0.0.1"
 
 
-def serve(lake: str, *, port: int, announce: Callable[[str], None], unsafe: bool = False) -> None:
+def serve(
+    lake: str, *, port: int, announce: Callable[[str], None], pseudonym_key: bytes | None = None, unsafe: bool = False
+) -> None:
     """Show a lake in the browser until interrupted. `announce` gets the address to open, once it is answered.
 
+    Labels that are given there are redacted with `pseudonym_key`, or the key kept for the lake.
     `unsafe` lets the box for SQL do whatever who started the server may do. Port 0 takes any that is free.
     MissingExtraError without the extra, LakeError where there is no lake, EtlError where the port is taken.
     """
@@ -40,7 +43,7 @@ def serve(lake: str, *, port: int, announce: Callable[[str], None], unsafe: bool
         taken = listening.getsockname()[1]
         secret = Secret(taken)
         config = uvicorn.Config(
-            application(root, secret, unsafe=unsafe),
+            application(root, secret, pseudonym_key, unsafe=unsafe),
             log_level="warning",
             access_log=False,
             lifespan="off",

@@ -12,9 +12,9 @@ import pyarrow as pa
 from etl.columns import rollouts_table
 from etl.committing import commit
 from etl.footprint import settle
+from etl.keys import passing_key
 from etl.lake import Lake, StagedFile
 from etl.redact import Redactor
-from etl.redact.keys import passing_key
 from etl.report import FileResult, Report
 from etl.row import Row
 from etl.simulator.attempts import LEFT_OUT, Attempts, OutsideAgent, planned_jobs, with_nonces

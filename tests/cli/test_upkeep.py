@@ -237,7 +237,7 @@ def test_what_is_forgotten_is_gone_for_good(etl, nights):
 
 
 def test_a_lake_is_redacted_after_the_fact(etl, tmp_path, monkeypatch):
-    monkeypatch.setattr("etl.pipeline.KEYS", tmp_path / "keys")
+    monkeypatch.setattr("etl.keys.KEYS", tmp_path / "keys")
     (tmp_path / "a.jsonl").write_text(f'{_chat(1, " to jane@example.com")}\n{_chat(2)}\n{{"torn": "jane@example.com"\n')
     lake = tmp_path / "lake"
     with_retention = Lake.create(lake)

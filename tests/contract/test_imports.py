@@ -19,7 +19,7 @@ GROUPS = {
         "adapter", "adapters", "beside", "calls", "coerce", "columns", "detection", "discover", "framing", "journal",
         "mapped", "mapping", "normalise", "opening", "tabular", "tools", "transcript", "zipped",
     },
-    "storing": {"card", "lake", "redact"},
+    "storing": {"card", "keys", "lake", "policies", "redact"},
     "asking": {"covered", "frames", "query", "show"},
     "looking": {"labels", "pages", "serve"},
     "simulating": {"simulator"},

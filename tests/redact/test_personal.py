@@ -11,8 +11,8 @@ from stdnum import iban, luhn
 
 import etl as product
 from etl.errors import UsageError
+from etl.keys import given_key, kept_key
 from etl.redact import Redactor
-from etl.redact.keys import given_key, kept_key
 from tests.lakes import NOW, rows
 
 KEY = b"a key of the tests, 32 bytes long"
@@ -186,7 +186,7 @@ def test_masking_twice_is_masking_once(text):
 
 
 def test_a_lake_holds_none_of_it_and_joins_still_work(tmp_path, monkeypatch):
-    monkeypatch.setattr("etl.pipeline.KEYS", tmp_path / "keys")
+    monkeypatch.setattr("etl.keys.KEYS", tmp_path / "keys")
     values = ["jane.doe@example.com", "+1 415 555 2671", "4111 1111 1111 1111", "DE89370400440532013000"]
     call = {"id": "c1", "type": "function", "function": {"name": "find", "arguments": json.dumps({"email": values[0]})}}
     messages = [
@@ -226,7 +226,7 @@ def test_keys_are_kept_given_or_refused(tmp_path):
 
 def test_what_is_written_nowhere_leaves_no_key(tmp_path, monkeypatch):
     """A dry run, with and without a lake, and a simulation in memory."""
-    monkeypatch.setattr("etl.pipeline.KEYS", tmp_path / "keys")
+    monkeypatch.setattr("etl.keys.KEYS", tmp_path / "keys")
     said = [{"role": "user", "content": "I am jane.doe@example.com"}, {"role": "assistant", "content": "Hi."}]
     (tmp_path / "log.jsonl").write_text(json.dumps({"messages": said}))
     for lake in (tmp_path / "none", tmp_path / "lake"):

@@ -9,6 +9,8 @@ from pathlib import Path
 from etl.errors import UsageError
 
 LEAST_BYTES = 16
+KEYS = Path("~/.local/state/etl/keys")
+"""Where the keys of lakes are kept for which nobody gives one."""
 
 
 def given_key(text: str) -> bytes:
@@ -46,3 +48,8 @@ def kept_key(lake_id: str, folder: Path, *, make: bool = True) -> bytes:
         return given_key(path.read_text(encoding="ascii"))
     except (OSError, UnicodeDecodeError) as error:
         raise UsageError(f"{path}: the key for pseudonyms cannot be kept there ({error}); give one yourself") from None
+
+
+def lake_key(lake_id: str, *, make: bool = True) -> bytes:
+    """The key of a lake for which nobody gives one; where there is none, and none is to be made, one for this once."""
+    return kept_key(lake_id, KEYS.expanduser(), make=make)
