@@ -24,13 +24,12 @@ _INSERT = re.compile(
     r"select)\s*(?P<rows>\([^;]{3,4000})"
 )
 _CELL = re.compile(r"""\s*(?:N|E|b)?'(?P<value>(?:[^'\\]|'')*)'\s*|\s*"(?P<other>[^"]*)"\s*|[^,()'"]*(?:\([^()]*\))?""")
-SIGN = (
+SUSPECT = (
     r"(?i:into [^\n(]*\([^)]*(?:passw|pwd|secret|token|key)|[,;|"
     r"\t] *[\"'`*]*[a-z_ ]*(?:passw(?:ord|d)|pwd|secret|token|key)[\"'`*]* *(?:[,;|\t]|$|\n)"
     r"|(?:^|\n)[^\n]{0,12}[\"'`*]*[a-z_ ]*(?:passw(?:ord|d)|pwd|secret|token|key)[\"'`*]* *[,;|\t])"
 )
-"""What tells in no time which strings may hold something."""
-SUSPECT = SIGN
+"""What a string must match (in RE2, on its padded form) before `spans` can find something."""
 
 
 def spans(view: View) -> Iterator[Span]:

@@ -91,7 +91,7 @@ _FOR = re.compile(
     r"(?i)(?:password|passphrase|passcode)(?: for [^\n]{1,96}?|"
     r"(?<=[a-z]'s password))['\"]?: (?P<value>[^\s\"'`]{6,128})"
 )
-SIGN = (
+SUSPECT = (
     r"(?i:[a-z0-9_.@-]:\$+(?:apr1|1|2[abxy]?|5|6|7|y|gy|argon2)|:\{s?s?(?:ha|md5|"
     r"crypt)|[\"']kty *[\"']|unseal|recovery[ _]key|keys_(?:b|h)|mnemonic|bip-?39"
     r"|(?:seed|recovery|backup|secret|wallet)[ _-](?:recovery )?(?:phrase|"
@@ -103,8 +103,7 @@ SIGN = (
     r"|(?:key|name|id)= *[\"'][\w.-]+ *[\"'][^<>]*>[^\s<>]|default ?= ?[\"'][^\s\"'])|(?:^|[^A-Za-z])PASS |"
     + "|".join(_WRAPPED)
 )
-"""What tells in no time which strings may hold something."""
-SUSPECT = SIGN
+"""What a string must match (in RE2, on its padded form) before `spans` can find something."""
 
 
 def spans(view: View) -> Iterator[Span]:

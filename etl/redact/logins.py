@@ -156,9 +156,8 @@ _LOGINS = (
         ("wi", "ssid", "wlan", "network"),
     ),
 )
-SIGN = "|".join(dict.fromkeys(login.sign for login in _LOGINS))
-"""What tells in no time which strings may hold something."""
-SUSPECT = SIGN
+SUSPECT = "|".join(dict.fromkeys(login.sign for login in _LOGINS))
+"""What a string must match (in RE2, on its padded form) before `spans` can find something."""
 _ELSEWHERE = re.compile(
     r"\$\{|\A\$[A-Za-z]|\A%[sdv]|\{[a-z_.]*\}|\A[A-Z_]+\Z|\A[\w.-]+/[\w./-]+\Z|"
     r"\A\w+\.\w+\(|\A/|\.(?:com|io|net|org|dev|local|internal)\b"
