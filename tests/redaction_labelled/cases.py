@@ -7,8 +7,8 @@ from pathlib import Path
 from typing import Any, Literal
 
 SEEN = Path(__file__).with_name("seen.jsonl")
-PARTS = tuple(Path(__file__).with_name(f"{name}.jsonl") for name in ("seen", "unseen", "third"))
-"""What rules may be made with. `fourth.jsonl` is for measuring alone: who changes rules does not look into it."""
+PARTS = tuple(Path(__file__).with_name(f"{name}.jsonl") for name in ("seen", "unseen", "third", "fourth"))
+"""What rules may be made with. `fifth.jsonl` is for measuring alone: who changes rules does not look into it."""
 WINDOW = 20  # characters of a long secret that may not be left together
 
 
