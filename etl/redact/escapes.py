@@ -12,11 +12,7 @@ import bisect
 import functools
 import json
 import re
-from collections.abc import Iterator, Sequence
-
-import numpy as np
-import pyarrow as pa
-import pyarrow.compute as pc
+from collections.abc import Iterator
 
 from etl.redact.spans import Span
 
@@ -37,16 +33,8 @@ _MEANINGS = (
 _COLOUR = re.compile("\x1b\\[[0-9;]{0,16}[A-Za-z]")
 """What colours a terminal: it may touch what is said."""
 _QUOTE = re.compile(r"""\\*["'`]""")
-_PLAIN = bytes(byte if byte >= 0x20 or byte in b"\n\t" else 0x20 for byte in range(0x7F)) + b" " + b"?" * 0x80
-_CONTINUATION = bytes(range(0x80, 0xC0))
-_BACKSLASH, _SPACE, _ZERO, _U = np.frombuffer(b"\\ 0u", np.uint8)
-_MEANT = np.zeros(256, np.uint8)
-"""What the letter of an escape means, 0 where it means itself."""
-for _letter, _meaning in zip(b"nrtbf", b"\n\n   ", strict=True):
-    _MEANT[_letter] = _meaning
-_CODES = tuple(code.encode() for code in ("26", "3c", "3C", "3d", "3D", "3e", "3E", "27", "22"))
-UNCLEAR = r"\x1b\[| u00[0-7][0-9a-fA-F]| u[0-9a-fA-F]{4}[A-Za-z0-9]"
-"""Escapes (in a padded column) that may hide something: ASCII written as a code, a code that what follows may touch."""
+PLAIN = bytes(byte if byte >= 0x20 or byte in b"\n\t" else 0x20 for byte in range(0x7F)) + b" " + b"?" * 0x80
+"""A byte of ASCII as a view shows it; all others are `?`."""
 
 
 class View:
@@ -61,7 +49,7 @@ class View:
         if "\x1b" in flat:
             flat = _COLOUR.sub(lambda match: " " * len(match.group()), flat)
         self.flat = flat
-        self.data = flat.encode("ascii", "replace").translate(_PLAIN)
+        self.data = flat.encode("ascii", "replace").translate(PLAIN)
         self.text = self.data.decode("ascii")
 
     @functools.cached_property
@@ -168,56 +156,3 @@ def literal_text(raw: str, opening: int, content: int, end: int) -> str:
     except ValueError:
         return View(raw[content:end]).text
     return text.encode("ascii", "replace").decode("ascii")
-
-
-def text_ends(texts: pa.Array) -> Sequence[int]:
-    """Where each string of a column begins in its bytes, and last where the last one ends."""
-    offsets = memoryview(texts.buffers()[1]).cast("i")
-    return offsets[texts.offset : texts.offset + len(texts) + 1]
-
-
-def padded(texts: pa.Array) -> pa.Array:
-    """A whole column nearly as `View.text` shows it, in no time: every escape blanked out where it stands.
-
-    Good enough to tell which strings deserve a view; `UNCLEAR` says where it is not. Lengths and offsets stay.
-    """
-    _, offsets, values = texts.buffers()
-    data = np.frombuffer(values, np.uint8) if values else _MEANT[:0]
-    ends = np.frombuffer(offsets, np.int32)[texts.offset : texts.offset + len(texts) + 1]
-    marks = np.flatnonzero(data[ends[0] : ends[-1]] == _BACKSLASH) + ends[0]
-    if not len(marks):
-        return texts
-    shown = data.copy()
-    shown[marks] = _SPACE
-    left = ends[np.searchsorted(ends, marks, "right")] - marks - 1
-    after = marks[left > 0] + 1
-    letters = data[after]
-    meant = _MEANT[letters]
-    shown[after[meant > 0]] = meant[meant > 0]
-    coded = marks[left > 4] + 1
-    coded = coded[(data[coded] == _U) & (data[coded + 1] == _ZERO) & (data[coded + 2] == _ZERO)]
-    for high, low in _CODES:
-        found = coded[(data[coded + 3] == high) & (data[coded + 4] == low)]
-        for place in range(4):
-            shown[found + place] = _SPACE
-        shown[found + 4] = int(bytes((high, low)), 16)
-    return pa.Array.from_buffers(texts.type, len(texts), [None, offsets, pa.py_buffer(shown)], 0, texts.offset)
-
-
-def joined(texts: pa.Array) -> tuple[bytes, Sequence[int]]:
-    """The strings of a padded column as `View.data` shows them: a byte a character, a line feed between any two. And
-    where the next one begins after each.
-    """
-    lists = pa.ListArray.from_arrays(pa.array([0, len(texts)], pa.int32()), texts)
-    data: bytes = pc.binary_join(lists, "\n")[0].as_buffer().to_pybytes()
-    if not data.isascii():
-        nexts = pc.cumulative_sum(pc.add(pc.utf8_length(texts).cast(pa.int64()), 1)).to_pylist()
-        return data.translate(_PLAIN, _CONTINUATION), nexts
-    ends = np.array(text_ends(texts), np.int64)
-    plain = np.frombuffer(data, np.uint8)
-    odd = np.flatnonzero(plain - _SPACE >= 0x5F)
-    if len(odd):
-        plain = plain.copy()
-        plain[odd] = np.frombuffer(_PLAIN, np.uint8)[plain[odd]]
-        data = plain.tobytes()
-    return data, (ends[1:] - ends[0] + np.arange(1, len(ends))).tolist()

@@ -18,10 +18,9 @@ from collections.abc import Iterator
 from importlib import metadata
 from typing import TYPE_CHECKING
 
-import pyarrow as pa
-
-from etl.redact.escapes import View, joined
+from etl.redact.escapes import View
 from etl.redact.spans import LABEL, Span
+from etl.redact.texts import Texts
 
 if TYPE_CHECKING:
     import kingfisher_sdk
@@ -74,20 +73,20 @@ def spans(view: View) -> Iterator[Span]:
         yield view.span(start, end, name, _RANK)
 
 
-def suspects(texts: pa.Array) -> set[int]:
-    """Which strings of a padded column may hold something, found by scanning them joined, a window at a time."""
-    data, nexts = joined(texts)
+def suspects(texts: Texts) -> set[int]:
+    """The places of the texts that may hold something, found by scanning them joined, a window at a time."""
+    data, starts = texts.plain
     found: set[int] = set()
-    start = 0
-    while start < len(data):
-        index = bisect.bisect_right(nexts, start + WINDOW) - 1
-        stop = nexts[index] if index >= 0 and nexts[index] > start else nexts[index + 1]
+    start, last = starts[0], len(starts) - 1
+    while start < starts[last]:
+        index = bisect.bisect_right(starts, start + WINDOW) - 1
+        stop = starts[index] if starts[index] > start else starts[index + 1]
         for finding in _scanner().scan(data[start:stop]):
-            first = bisect.bisect_right(nexts, start + finding.location["start_offset"])
-            last = bisect.bisect_right(nexts, start + finding.location["end_offset"] - 1)
-            found.update(range(first, last + 1))
+            first = bisect.bisect_right(starts, start + finding.location["start_offset"]) - 1
+            final = bisect.bisect_right(starts, start + finding.location["end_offset"] - 1) - 1
+            found.update(range(first, final + 1))
         start = stop
-    return {index for index in found if index < len(nexts)}
+    return {index for index in found if index < last}
 
 
 def rule_name(rule_id: str) -> str:

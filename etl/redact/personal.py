@@ -12,16 +12,18 @@ import hashlib
 import hmac
 import ipaddress
 import re
+from collections import defaultdict
 from collections.abc import Iterator, Set
 
 import pyarrow as pa
-import pyarrow.compute as pc
 from stdnum import iban, luhn
 
 from etl.redact import national, phones
 from etl.redact.escapes import View
 from etl.redact.families import Family, Found
+from etl.redact.sieve import matching
 from etl.redact.spans import Span, pseudonym
+from etl.redact.texts import Texts
 
 VERSION = "personal-3"
 """Changes when one of these rules does."""
@@ -92,14 +94,14 @@ class Personal:
         """The rules by family, each with what tells in no time whether a text is worth a look."""
         return FAMILIES
 
-    def suspects(self, texts: pa.Array) -> dict[int, frozenset[str]]:
-        """Which strings of a padded column may hold something personal, and of which families."""
-        found: dict[int, set[str]] = {}
-        places = _matching(texts, "|".join(family.suspect for family in self.families))
-        few = texts.take(pa.array(places, pa.int64()))
+    def suspects(self, texts: Texts) -> dict[int, frozenset[str]]:
+        """The places of the texts that may hold something personal, and of which families."""
+        found: defaultdict[int, set[str]] = defaultdict(set)
+        places = matching(texts.padded, "|".join(family.suspect for family in self.families))
+        few = texts.padded.take(pa.array(places, pa.int64()))
         for family in self.families if places else ():
-            for index in _matching(few, family.suspect):
-                found.setdefault(places[index], set()).add(family.name)
+            for index in matching(few, family.suspect):
+                found[places[index]].add(family.name)
         return {place: frozenset(names) for place, names in found.items()}
 
     def spans(self, view: View, sought: Set[str] | None = None) -> Iterator[Span]:
@@ -117,11 +119,6 @@ class Personal:
         mark = hmac.new(self._key, f"{kind}\0{canonical}".encode(), hashlib.sha256).hexdigest()
         first, last = view.raw_span(start, end)
         return Span(first, last, kind, RANK, pseudonym(kind, mark))
-
-
-def _matching(texts: pa.Array, pattern: str) -> list[int]:
-    """Which strings match, in RE2."""
-    return pc.indices_nonzero(pc.match_substring_regex(texts, pattern)).to_pylist()  # type: ignore[no-any-return]
 
 
 def _emails(view: View) -> Iterator[Found]:

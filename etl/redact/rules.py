@@ -8,18 +8,19 @@ literals that are cheap to find, and offers spans of the raw text.
 
 from __future__ import annotations
 
-import itertools
 import re
+from collections import defaultdict
 from collections.abc import Callable, Iterator, Set
 from typing import NamedTuple
 
 import pyarrow as pa
-import pyarrow.compute as pc
 
 from etl.redact import columns, commands, formats, headers, logins, named, nearby, positions, services
 from etl.redact.credentials import is_value, looks_random
-from etl.redact.escapes import UNCLEAR, View
+from etl.redact.escapes import View
+from etl.redact.sieve import Sieve, matching
 from etl.redact.spans import Span
+from etl.redact.texts import UNCLEAR, Texts
 
 VERSION = "secrets-3"
 """Changes when one of these rules does."""
@@ -58,30 +59,21 @@ class _Kind(NamedTuple):
     """Tells in less time which strings `suspect` is worth asking for."""
 
 
-def suspects(texts: pa.Array) -> dict[int, frozenset[str]]:
-    """Which strings of a padded column may hold something that a rule here finds, and of which kinds: a superset, found
-    natively.
-
-    Pass by pass, and kind by kind in what a pass lets through: one expression for all of them would not fit the memory
-    in which RE2 is fast.
+def suspects(texts: Texts) -> dict[int, frozenset[str] | None]:
+    """The places of the texts that may hold something that a rule here finds, and of which kinds; None where anything
+    may stand. A superset, found natively.
     """
-    found: dict[int, set[str]] = {}
-    for kinds in _PASSES:
-        places = _matching(texts, "|".join(dict.fromkeys(kind.sign or kind.suspect for kind in kinds)))
-        few = texts.take(pa.array(places, pa.int64()))
-        for kind in kinds if places else ():
-            for index in _matching(few, kind.suspect):
-                found.setdefault(places[index], set()).add(kind.name)
-    return {place: frozenset(names) for place, names in found.items()}
-
-
-def unclear(texts: pa.Array) -> list[int]:
-    """Which strings of a padded column may hold anything, whatever `suspects` says of them."""
-    return _matching(texts, UNCLEAR)
-
-
-def _matching(texts: pa.Array, pattern: str) -> list[int]:
-    return pc.indices_nonzero(pc.match_substring_regex(texts, pattern)).to_pylist()  # type: ignore[no-any-return]
+    sifted = _SIEVE.matching(texts)
+    unclear = dict.fromkeys(sifted.pop(_UNCLEAR, ()))
+    found: defaultdict[int, set[str]] = defaultdict(set)
+    for kind in _KINDS:
+        places = sifted.get(kind.name, [])
+        if kind.sign and places:
+            few = texts.padded.take(pa.array(places, pa.int64()))
+            places = [places[index] for index in matching(few, kind.suspect)]
+        for place in places:
+            found[place].add(kind.name)
+    return {place: frozenset(names) for place, names in found.items()} | unclear
 
 
 def spans(view: View, sought: Set[str] | None = None) -> Iterator[Span]:
@@ -171,21 +163,17 @@ _WORDS = (
     r"(?i:pass|pwd|(?:^|[^a-z])pw|psk|secret|token(?:$|[^s]|s(?:$|[^\"_ ]| [^\":=]))|credential|[a-z0-9]{2}[_. -]?key)"
 )
 """One of these is in whatever names a secret."""
-_PASSES = (
-    (_Kind("positions", positions.SUSPECT, positions.spans),),
-    (_Kind("services", services.SUSPECT, services.spans),),
-    (
-        _Kind("headers", headers.SUSPECT, headers.spans),
-        _Kind("urls", r": */ */[^\n]*@|(?i:sig|signature|key)=|PRIVATE KEY|eyJ[A-Za-z0-9_-]+\.eyJ", _in_urls),
-        _Kind("formats", formats.SUSPECT, formats.spans),
-    ),
-    (_Kind("logins", logins.SUSPECT, logins.spans),),
-    (
-        _Kind("named", named.SUSPECT, named.spans, _WORDS),
-        _Kind("columns", columns.SUSPECT, columns.spans, _WORDS),
-        _Kind("commands", commands.SUSPECT, commands.spans, commands.SIGN),
-        _Kind("nearby", nearby.SUSPECT, nearby.spans, nearby.SIGN),
-    ),
+_KINDS = (
+    _Kind("positions", positions.SUSPECT, positions.spans),
+    _Kind("services", services.SUSPECT, services.spans),
+    _Kind("headers", headers.SUSPECT, headers.spans),
+    _Kind("urls", r": */ */[^\n]*@|(?i:sig|signature|key)=|PRIVATE KEY|eyJ[A-Za-z0-9_-]+\.eyJ", _in_urls),
+    _Kind("formats", formats.SUSPECT, formats.spans),
+    _Kind("logins", logins.SUSPECT, logins.spans),
+    _Kind("named", named.SUSPECT, named.spans, _WORDS),
+    _Kind("columns", columns.SUSPECT, columns.spans, _WORDS),
+    _Kind("commands", commands.SUSPECT, commands.spans, commands.SIGN),
+    _Kind("nearby", nearby.SUSPECT, nearby.spans, nearby.SIGN),
 )
-"""What stands together was measured to fit."""
-_KINDS = tuple(itertools.chain.from_iterable(_PASSES))
+_UNCLEAR = "unclear"
+_SIEVE = Sieve({kind.name: kind.sign or kind.suspect for kind in _KINDS} | {_UNCLEAR: UNCLEAR})

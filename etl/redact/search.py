@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import bisect
 import re
-from collections import Counter, defaultdict
+from collections import Counter
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -17,8 +17,9 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from etl.redact import kept, rules
-from etl.redact.escapes import View, padded, text_ends
+from etl.redact.escapes import View
 from etl.redact.spans import LABEL, Masked, Span, mask
+from etl.redact.texts import Texts, text_ends
 
 if TYPE_CHECKING:
     from etl.redact.personal import Personal
@@ -163,13 +164,14 @@ def _slices(texts: pa.Array) -> Iterator[pa.Array]:
         start = stop
 
 
-def _suspects(texts: pa.Array, personal: Personal | None) -> dict[int, frozenset[str] | None]:
+def _suspects(column: pa.Array, personal: Personal | None) -> dict[int, frozenset[str] | None]:
     """Which texts may hold something: a superset of those in which `_spans` finds it. With what they may hold."""
-    shown = padded(texts)
-    found: defaultdict[int, frozenset[str]] = defaultdict(frozenset)
-    for suspects in (rules.suspects(shown), personal.suspects(shown) if personal else {}):
+    texts = Texts(column)
+    found = rules.suspects(texts)
+    more = [personal.suspects(texts)] if personal else []
+    more.append(dict.fromkeys(kept.suspects(texts), frozenset({kept.PACKAGE})))
+    for suspects in more:
         for place, names in suspects.items():
-            found[place] |= names
-    for place in kept.suspects(shown):
-        found[place] |= {kept.PACKAGE}
-    return dict(sorted((found | dict.fromkeys(rules.unclear(shown))).items()))
+            known = found.get(place, frozenset())
+            found[place] = None if known is None else known | names
+    return dict(sorted(found.items()))

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import itertools
+
 import pyarrow as pa
 from hypothesis import given
 from hypothesis import strategies as st
 
-from etl.redact.escapes import joined, padded
+from etl.redact.texts import Texts
 
 _BLANKS = {"\\n": " \n", "\\r": " \n", "\\t": "  ", "\\b": "  ", "\\f": "  "}
 _CODES = {
@@ -27,12 +29,21 @@ def _blanked(text: str) -> str:
 @given(_TEXTS, st.integers(0, 6))
 def test_a_column_is_padded_as_its_strings_are(texts: list[str], first: int) -> None:
     column = pa.array(texts, pa.string()).slice(min(first, len(texts)))
-    assert padded(column).to_pylist() == [_blanked(text) for text in column.to_pylist()]
+    assert Texts(column).padded.to_pylist() == [_blanked(text) for text in column.to_pylist()]
 
 
 @given(_TEXTS)
-def test_joined_strings_have_a_byte_a_character(texts: list[str]) -> None:
-    data, nexts = joined(pa.array(texts, pa.string()))
-    assert [len(piece) for piece in data.decode("ascii").split("\n")][: len(texts)] == [len(text) for text in texts]
-    assert nexts == [sum(len(text) + 1 for text in texts[: number + 1]) for number in range(len(texts))]
+def test_joined_texts_stand_between_line_feeds(texts: list[str]) -> None:
+    column = Texts(pa.array(texts, pa.string()))
+    data, starts = column.joined
+    assert data.decode() == "".join(f"\n{text}" for text in [*column.padded.to_pylist(), ""])
+    assert [data[start - 1 : start] for start in starts] == [b"\n"] * (len(texts) + 1)
+    assert starts[-1] == len(data)
+
+
+@given(_TEXTS)
+def test_plain_texts_have_a_byte_a_character(texts: list[str]) -> None:
+    data, starts = Texts(pa.array(texts, pa.string())).plain
+    assert [stop - start - 1 for start, stop in itertools.pairwise(starts)] == [len(text) for text in texts]
+    assert starts[-1] == len(data)
     assert all(byte == 10 or byte == 9 or 0x20 <= byte < 0x7F for byte in data)

@@ -1,0 +1,96 @@
+"""Texts that are sifted together: as their views would nearly show them, and the whole column as one run of bytes."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Sequence
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from etl.redact.escapes import PLAIN
+
+_CONTINUATION = bytes(range(0x80, 0xC0))
+_BACKSLASH, _SPACE, _ZERO, _U = np.frombuffer(b"\\ 0u", np.uint8)
+_MEANT = np.zeros(256, np.uint8)
+"""What the letter of an escape means, 0 where it means itself."""
+for _letter, _meaning in zip(b"nrtbf", b"\n\n   ", strict=True):
+    _MEANT[_letter] = _meaning
+_CODES = tuple(code.encode() for code in ("26", "3c", "3C", "3d", "3D", "3e", "3E", "27", "22"))
+_EDGE = pa.array([""], pa.string())
+UNCLEAR = r"\x1b\[| u00[0-7][0-9a-fA-F]| u[0-9a-fA-F]{4}[A-Za-z0-9]"
+"""Escapes (in a padded column) that may hide something: ASCII written as a code, a code that what follows may touch."""
+
+Joined = tuple[bytes, Sequence[int]]
+"""Texts with a line feed before, between and after them; where each begins, and last where the next one would."""
+
+
+class Texts:
+    """A column of strings (none of them null), in the forms in which it is sifted; each is made when asked for."""
+
+    def __init__(self, column: pa.Array) -> None:
+        self._column = column
+
+    @functools.cached_property
+    def padded(self) -> pa.Array:
+        """The column nearly as `View.text` shows it, in no time: every escape blanked out where it stands.
+
+        Good enough to tell which strings deserve a view; `UNCLEAR` says where it is not. Lengths and offsets stay.
+        """
+        return _padded(self._column)
+
+    @functools.cached_property
+    def joined(self) -> Joined:
+        """The padded texts in UTF-8."""
+        texts = pa.concat_arrays([_EDGE, self.padded, _EDGE])
+        whole = pa.ListArray.from_arrays(pa.array([0, len(texts)], pa.int32()), texts)
+        data: bytes = pc.binary_join(whole, "\n")[0].as_buffer().to_pybytes()
+        ends = np.array(text_ends(self.padded), np.int64)
+        return data, (ends - ends[0] + np.arange(1, len(ends) + 1)).tolist()
+
+    @functools.cached_property
+    def plain(self) -> Joined:
+        """The padded texts as `View.data` shows them: a byte a character."""
+        data, starts = self.joined
+        if not data.isascii():
+            lengths = np.asarray(pc.utf8_length(self.padded), np.int64)
+            starts = np.cumsum(np.concatenate(([1], lengths + 1))).tolist()
+            return data.translate(PLAIN, _CONTINUATION), starts
+        bare = np.frombuffer(data, np.uint8)
+        odd = np.flatnonzero(bare - _SPACE >= 0x5F)
+        if len(odd) > len(starts):
+            bare = bare.copy()
+            bare[odd] = np.frombuffer(PLAIN, np.uint8)[bare[odd]]
+            data = bare.tobytes()
+        return data, starts
+
+
+def text_ends(texts: pa.Array) -> Sequence[int]:
+    """Where each string of a column begins in its bytes, and last where the last one ends."""
+    offsets = memoryview(texts.buffers()[1]).cast("i")
+    return offsets[texts.offset : texts.offset + len(texts) + 1]
+
+
+def _padded(texts: pa.Array) -> pa.Array:
+    _, offsets, values = texts.buffers()
+    data = np.frombuffer(values, np.uint8) if values else _MEANT[:0]
+    ends = np.frombuffer(offsets, np.int32)[texts.offset : texts.offset + len(texts) + 1]
+    marks = np.flatnonzero(data[ends[0] : ends[-1]] == _BACKSLASH) + ends[0]
+    if not len(marks):
+        return texts
+    shown = data.copy()
+    shown[marks] = _SPACE
+    left = ends[np.searchsorted(ends, marks, "right")] - marks - 1
+    after = marks[left > 0] + 1
+    letters = data[after]
+    meant = _MEANT[letters]
+    shown[after[meant > 0]] = meant[meant > 0]
+    coded = marks[left > 4] + 1
+    coded = coded[(data[coded] == _U) & (data[coded + 1] == _ZERO) & (data[coded + 2] == _ZERO)]
+    for high, low in _CODES:
+        found = coded[(data[coded + 3] == high) & (data[coded + 4] == low)]
+        for place in range(4):
+            shown[found + place] = _SPACE
+        shown[found + 4] = int(bytes((high, low)), 16)
+    return pa.Array.from_buffers(texts.type, len(texts), [None, offsets, pa.py_buffer(shown)], 0, texts.offset)
