@@ -11,7 +11,7 @@ from etl.redact.spans import Span
 
 _HEAD = re.compile(r"[\"'`]?(?P<name>[A-Za-z][A-Za-z0-9_ -]{2,40}?)[\"'`*]{0,2}[ ]{0,24}")
 _SEPARATORS = (",", ";", "|", "\t")
-_NOUNS = ("passw", "passwd", "passwort", "pwd", "secret", "token", "key")
+_NOUNS = ("passw", "pwd", "secret", "token", "key")
 _CLOSED = re.compile(r"""(?<=[^\s,;|])["'](?=[,}\]]|\Z)""")
 """Where the text ends that a table is the last of."""
 _OPENED = re.compile(r"""[:\[][ ]?["']""")
@@ -24,9 +24,12 @@ _INSERT = re.compile(
     r"select)\s*(?P<rows>\([^;]{3,4000})"
 )
 _CELL = re.compile(r"""\s*(?:N|E|b)?'(?P<value>(?:[^'\\]|'')*)'\s*|\s*"(?P<other>[^"]*)"\s*|[^,()'"]*(?:\([^()]*\))?""")
+_ALIGNED = re.compile(r"\S+(?: \S+)*")
+"""A cell of a table whose columns are kept apart by two spaces at least."""
 SUSPECT = (
     r"(?i:into [^\n(]*\([^)]*(?:passw|pwd|secret|token|key)|[,;|"
     r"\t] *[\"'`*]*[a-z_ ]*(?:passw(?:ord|d)|pwd|secret|token|key)[\"'`*]* *(?:[,;|\t]|$|\n)"
+    r"|(?:^|  |\n|\")[a-z_]*(?:passw(?:ord|d)|pwd|secret|token|api[ _]key|[_ ]key)(?:  |\n)"
     r"|(?:^|\n)[^\n]{0,12}[\"'`*]*[a-z_ ]*(?:passw(?:ord|d)|pwd|secret|token|key)[\"'`*]* *[,;|\t])"
 )
 """What a string must match (in RE2, on its padded form) before `spans` can find something."""
@@ -62,6 +65,36 @@ def _table(view: View, start: int) -> Iterator[Span]:
         if wanted:
             yield from _rows(view, end + 1, separator, len(names), wanted)
             return
+    yield from _aligned(view, opened, end)
+
+
+def _aligned(view: View, start: int, end: int) -> Iterator[Span]:
+    """Columns of the output of a command: a cell begins where its head does, or ends there."""
+    text = view.text
+    heads = [head for head in _ALIGNED.finditer(text, start, end) if head.group() != "|"]
+    if len(heads) < 2 or not re.search(r"\S {2,}\S", text[start:end]):
+        return
+    wanted = [
+        (head.start() - start, head.end() - start, promise)
+        for head in heads
+        if head.group().strip("_ ").replace(" ", "").isidentifier()
+        and (promise := credential(head.group().replace(" ", "_")))
+    ]
+    at = end + 1
+    for _ in range(_ROWS if wanted else 0):
+        stop = text.find("\n", at)
+        line_end = stop if stop >= 0 else len(text)
+        cells = [(cell.start() - at, cell.end() - at, cell.group()) for cell in _ALIGNED.finditer(text, at, line_end)]
+        if len(cells) < 2 and not set("-=+ ").issuperset(text[at:line_end]):
+            return
+        for first, last, promise in wanted:
+            for begin, finish, cell in cells:
+                value = _CLOSED.split(cell, maxsplit=1)[0]
+                if (begin == first or finish == last) and _fits(value, promise):
+                    yield view.span(at + begin, at + begin + len(value), promise.rule, 1)
+        if stop < 0:
+            return
+        at = stop + 1
 
 
 def _promise(name: str, index: int) -> Credential | None:

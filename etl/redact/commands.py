@@ -42,7 +42,7 @@ def _option(literal: str, options: str, test: Literal["mixed", "chosen"] = "mixe
         re.compile(form, re.IGNORECASE),
         rule,
         test,
-        sift=rf"{literal}\b[^\n|;&]* (?:{options})[^ ]*[0-9]",
+        sift=rf"{literal}[^\n|;&]* (?:{options})[^ ]{{4}}",
         option=True,
     )
 
@@ -192,12 +192,10 @@ _COMMANDS = (
         "pass:",
         re.compile(rf"pass:{_WORD}", re.IGNORECASE),
         test="chosen",
-        sift=r"pass:[\"']?[^\s\"',]{4}[^\s\"',]*[0-9]",
+        sift=r"pass:[\"']?[^\s\"'`<>|;]{4}",
     ),
     _words("/pass:", rf"/pass:{_WORD}", "mixed", "password"),
-    Command(
-        "/p:", re.compile(rf"/p:{_WORD}", re.IGNORECASE), test="chosen", sift=r" /p:[\"']?[^\s\"',/]{4}[^\s\"',/]*[0-9]"
-    ),
+    Command("/p:", re.compile(rf"/p:{_WORD}", re.IGNORECASE), test="chosen", sift=r"/p:[\"']?[^\s\"'`<>|;]{4}"),
     _words("net user ", rf"net user [\w.-]+ {_WORD}", "chosen", "password"),
     _words("htpasswd", r"htpasswd[ ](?:-\w+[ ]){1,4}(?:[^\s]+[ ]){0,1}[\w.@-]+[ ]" + _WORD, "mixed", "password"),
     _words(

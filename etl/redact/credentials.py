@@ -51,7 +51,7 @@ _PASS_OWNERS = _words(
     "db smtp mail user admin root ftp ssh sudo become vault ldap redis mysql pg wifi login key store proxy"
 )
 _OTHER_KEYS = _words(
-    "public primary foreign partition sort cache idempotency object s3 row group "
+    "public site sitekey primary foreign partition sort cache idempotency object s3 row group "
     "hash index lookup dedup dedupe routing "
     "unique publishable pub host known kms topic message event map registry config "
     "feature product order sorting blob file "
@@ -65,6 +65,7 @@ _TOKEN_OWNERS = _words(
     "api app auth access refresh bearer session security secret bot private personal deploy service jwt oauth "
     "user client csrf xsrf id authentication authorization login account admin github gh gitlab slack npm pypi "
     "hf huggingface discord telegram vault consul openai anthropic azure aws gcp google cloudflare sentry my "
+    "identity registry bootstrap root join cluster enrollment registration runner publish upload webhook "
 )
 _OTHER_TOKENS = _words(
     "next previous prev page pages paging pagination continuation continue cursor sync resume watch pad eos "
@@ -91,7 +92,8 @@ _PLACEHOLDER_START = re.compile(
 )
 _PLACEHOLDER_PART = re.compile(
     r"\.\.\.|\*{3}|\A\*\*|\*\*\Z|A-Za-z|a-z0-9|0-9_|xxxx|____|----|"
-    r"redacted|\$\{|\{\{|\A%[a-z_]+%\Z|_placeholder|[-_ ]here\Z|\A(.)\1*\Z"
+    r"redacted|\$\{|\{\{|\A%[a-z_]+%\Z|_placeholder|[-_ ]here\Z|\A(.)\1*\Z|[-_.]your[-_]"
+    r"|\A[0-9]{1,3}\+?(?:-[0-9]{1,3})?[-_]?(?:char|digit|letter|byte|bit\b|word|step\b|factor|minute|hour|day|month)"
 )
 _PLACEHOLDER_WORDS = _VALUE_WORDS | _words(
     "my your our the a this some sample insecure django flask app api access auth demo for testing super very not so"
@@ -100,6 +102,8 @@ _FILE = re.compile(r".*\.(?:pem|key|crt|json|ya?ml|txt|env|toml|ini|py|js|ts|md|
 _NAMES_A_CREDENTIAL = re.compile(
     r"(?i)passw|passphrase|secret|token|credential|api_?key|(?:^|_)(?:key|pwd|auth)(?:$|_)"
 )
+_BASE64 = re.compile(r"/[A-Za-z0-9+/]+={1,2}|/(?=[^\n]*\+)(?=[^\n]*[A-Z])[A-Za-z0-9+/]{40,}={0,2}")
+"""What is base64 though it begins as a path does."""
 _NAME = re.compile(r"[A-Za-z_]+(?:[.:/][A-Za-z_]+)*|[A-Za-z_-]+[0-9]{1,2}|[a-z_-]+-v?(?:[0-9]{1,2}|20[0-9]{2})")
 """What is a name and nothing else."""
 _IDENTIFIER = re.compile(r"[A-Za-z_$][A-Za-z0-9_$]*(?:(?:\.|::|->|\?\.)[A-Za-z_$][A-Za-z0-9_$]*)*")
@@ -123,6 +127,8 @@ _ALGORITHM = re.compile(
     r"[-_]?[0-9]{1,5}(?![0-9a-z])|b64(?:enc|dec)?(?![0-9a-z])|pbkdf2|oauth2|x509|base64|sha256|sha512|ed25519"
 )
 _UNSAYABLE = re.compile(r"[bcdfghjklmnpqrstvwxz]{6}|[BCDFGHJKLMNPQRSTVWXZ]{6}")
+_VOWEL = re.compile(r"(?i)[aeiouy]")
+_CLUSTER = re.compile(r"(?i)[bcdfghjklmnpqrstvwxz]{5}")
 _TURN = re.compile(r"[0-9](?=[A-Za-z])|[A-Za-z](?=[0-9])")
 _SPECIAL = re.compile(r"[!#$^~@%*&?+=]")
 _LOOKED_AT = 256
@@ -219,7 +225,7 @@ def is_value(value: str, name: str) -> bool:
         return False
     if lower == name.lower() or _FILE.fullmatch(value):
         return False
-    if value[0] == "/" and len(value) >= 28 and value[-1] == "=" and looks_random(value):
+    if value[0] == "/" and len(value) >= 28 and _BASE64.fullmatch(value) and looks_random(value):
         return True
     if _PLACEHOLDER_START.match(value.lower()) or _PLACEHOLDER_START.match(lower) or _PLACEHOLDER_PART.search(lower):
         return False
@@ -261,6 +267,24 @@ def _is_garbled(value: str) -> bool:
     return len(value) < 2.6 * len(_WORDS.findall(value)) or bool(_UNSAYABLE.search(value))
 
 
+def scrambled(value: str) -> bool:
+    """Letters alone in an order that no word and no name of a program has: what makes passwords without digits.
+
+    >>> scrambled("tmcYgxPJDUZBTWCXXK"), scrambled("EEUeiZFbEC"), scrambled("getHTTPSClient"), scrambled("swordfish")
+    (True, True, False, False)
+    """
+    if not (value.isalpha() and value.isascii() and 8 <= len(value) <= 72):
+        return False
+    if value.islower() or value.isupper():
+        return value.islower() and len(value) >= 10 and bool(_UNSAYABLE.search(value))
+    pieces = len(_WORDS.findall(value))
+    if pieces > 2 and len(value) >= 10 and 6 * len(_VOWEL.findall(value)) <= len(value):
+        return True
+    if pieces < 4:
+        return False
+    return len(value) <= 3 * pieces or (len(value) <= 3.5 * pieces and bool(_CLUSTER.search(value)))
+
+
 def looks_chosen(value: str) -> bool:
     """What people choose for a password, or are given for one: letters and digits with more than one way of mixing.
 
@@ -270,8 +294,11 @@ def looks_chosen(value: str) -> bool:
     if not 8 <= len(value) <= 72 or _NO_PASSWORD.search(value) or _ALGORITHM.search(value) or _DATE.fullmatch(value):
         return False
     digits = len(_DIGIT.findall(value))
-    if not digits or not _LETTER.search(value) or _NAMES_A_CREDENTIAL.search(value):
+    if not _LETTER.search(value) or _NAMES_A_CREDENTIAL.search(value):
         return False
+    if not digits:
+        marks = len(_SPECIAL.findall(value))
+        return scrambled(value) or (marks > 1 and len(value) >= 10 and scrambled(_SPECIAL.sub("", value)))
     turns = len(_TURN.findall(value))
     special = bool(_SPECIAL.search(value))
     if not special and turns < 3 and digits < 3 and not re.search("[_!-]", value):
@@ -295,13 +322,13 @@ def memorable(value: str) -> bool:
     """
     if not 6 <= len(value) <= 128 or _NO_MEMORY.search(value) or _DATE.fullmatch(value):
         return False
-    if _ALGORITHM.search(value) and _NAME.fullmatch(value):
+    if _ALGORITHM.search(value) and (_NAME.fullmatch(value) or len(_ALGORITHM.sub("", value)) < 4):
         return False
     return mixed(value) or bool(_PHRASE.fullmatch(value))
 
 
 def mixed(value: str) -> bool:
-    """Letters with digits or marks among them, or a number of eight digits at least.
+    """Letters with digits or marks among them, letters that make no word, or a number of eight digits at least.
 
     >>> mixed("hunter2fake"), mixed("get-password"), mixed("12345678")
     (True, False, True)
@@ -309,7 +336,7 @@ def mixed(value: str) -> bool:
     digits = _DIGIT.search(value)
     if not _LETTER.search(value):
         return bool(digits) and len(value) >= 8
-    return len(value) >= 6 and bool(digits or _MARK.search(value))
+    return len(value) >= 6 and bool(digits or _MARK.search(value) or scrambled(value))
 
 
 def _is_code(value: str) -> bool:

@@ -10,6 +10,7 @@ import binascii
 import re
 from collections.abc import Iterator
 
+from etl.redact import printed, settings
 from etl.redact.credentials import credential, is_value, looks_random, memorable, mixed
 from etl.redact.escapes import View
 from etl.redact.spans import Span
@@ -72,7 +73,7 @@ _ARGUMENT = re.compile(
     r"""["'](?P<name>--?[\w-]{3,64})["'],[^()\n]{0,120}?\bdefault[ ]?=[ ]?["'](?P<value>[^"'\s]{6,256})["']"""
 )
 _FIELD_NAME = re.compile(
-    r"""(?P<name>[A-Za-z_][\w.-]{2,64})["']?[ ]{0,2}/?>?(?:</key>)?[\s,;>+|"""
+    r"""(?P<name>[A-Za-z_][\w.-]{2,64})["']?[ ]{0,2}(?:\w{1,24}=["'][^"'<>]{0,24}["'][ ]?)?/?>?(?:</key>)?[\s,;>+|"""
     r"""?0-9:<{-]{0,48}["'<]?(?:parameter|string|secret|default|plain)?[_-]?\Z""",
     re.IGNORECASE,
 )
@@ -101,7 +102,7 @@ SUSPECT = (
     r"|(?:pass|secret|token(?:$|[^s])|key|pwd|credential)[\w.-]*[\"']? *[\"']? *(?:/?>)?(?:</key>)?[\s,;>+|?0-9:<{-]*"
     r"[\"'<]?(?:parameter|string|secret|default|plain)?[_-]?(?:value|string)"
     r"|(?:key|name|id)= *[\"'][\w.-]+ *[\"'][^<>]*>[^\s<>]|default ?= ?[\"'][^\s\"'])|(?:^|[^A-Za-z])PASS |"
-    + "|".join(_WRAPPED)
+    + "|".join((*_WRAPPED, printed.SUSPECT, settings.SUSPECT))
 )
 """What a string must match (in RE2, on its padded form) before `spans` can find something."""
 
@@ -121,6 +122,8 @@ def spans(view: View) -> Iterator[Span]:
     yield from _mail(view)
     yield from _kubernetes(view)
     yield from _fields(view)
+    yield from printed.spans(view)
+    yield from settings.spans(view)
 
 
 def _found(form: re.Pattern[str], text: str, *marks: str) -> Iterator[re.Match[str]]:

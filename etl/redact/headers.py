@@ -53,7 +53,7 @@ _SESSION = re.compile(
 _SCHEMES = ("bearer", "basic", "token", "apikey", "api-key", "key")
 _SETTING = re.compile(
     r"(?i)consent|theme|lang|locale|_ga|_gid|_gcl|utm|timezone|"
-    r"\Atz\Z|banner|prefer|currency|country|region|variant|experiment"
+    r"\Atz\Z|banner|prefer|currency|country|region|variant|experiment|callback|redirect|return|next_?url|referr?er"
 )
 _SAYABLE = re.compile(r"(?i)(?:[a-z]+[-_.|])*[a-z]*[0-9]{0,3}")
 _LOGINS = {
@@ -151,7 +151,7 @@ def _cookies_of(view: View, start: int, end: int) -> Iterator[Span]:
 
 def _opens(name: str, value: str) -> bool:
     """Whether who has the cookie is let in: by its name, and whatever its name where its value is a long random one."""
-    if _SETTING.search(name) or not is_value(value, name):
+    if _SETTING.search(name) or not is_value(value, name) or value.startswith(("http%3A", "https%3A", "%2F")):
         return False
     if _SESSION.search(name):
         return looks_random(value) or (len(value) >= 12 and not _SAYABLE.fullmatch(value))

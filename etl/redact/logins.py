@@ -35,10 +35,19 @@ _PAIR_CALLS = (
 )
 _CONNECT_CALLS = r"connect|connection|mysqli|pdo|ftp(?:_tls)?|mail|mailer|open_?database"
 _HASH_CALLS = (
-    r"hashpw|password_hash|make_password|check_password|(?:bcrypt|argon2\w{0,2}|"
-    r"ph|hasher|passwordencoder|pwd_context|crypt)\w{0,8}\.\w{3,12}|crypt|"
+    r"hashpw|password_hash|make_password|check_password|(?:bcrypt\w{0,8}|argon2\w{0,2}|"
+    r"ph|hasher|passwordencoder|pwd_context|crypt)\.\w{3,12}|crypt|"
     r"set_?password|with_?password|to_?be_?password"
 )
+_SIGNING_CALLS = (
+    r"hmac\.new|fernet|signwith|symmetricsecuritykey|secretkeyspec|(?:urlsafe|timed)\w{0,16}serializer"
+    r"|algorithm\.hmac(?:256|384|512)|encoding\.(?:utf8|ascii)\.getbytes"
+)
+"""Calls whose first argument is a key."""
+_SIGNED_CALLS = (
+    r"jwt\.(?:sign|encode|decode|verify)|jsonwebtoken\.(?:sign|verify)|createhmac|hash_hmac|hmac\.(?:hex)?digest"
+)
+"""Calls that have a key after what they sign."""
 _CREDENTIALS = (
     r"(?:\b(?:credentials?|creds|zugangsdaten|identifiants|"
     r"credenciales|credenciais|credenziali|log ?-?in|sign ?-?in|log ?on"
@@ -71,6 +80,19 @@ _LOGINS = (
         ('("', "('", "(b", "(f", "(u"),
     ),
     Login(
+        re.compile(rf"(?i)(?:{_SIGNING_CALLS})\(\s{{0,12}}(?:\w+[ ]?=[ ]?)?(?:(?:new[ ])?[\w.]{{0,40}}\()?{_LITERAL}"),
+        rf"(?i:(?:{_SIGNING_CALLS})\([^\n)]*[\"'])",
+        ("new(", "fernet(", "signwith(", "key(", "serializer(", "hmac256(", "hmac384(", "hmac512(", "getbytes("),
+    ),
+    Login(
+        re.compile(
+            rf"(?i)(?:{_SIGNED_CALLS})\((?:[^()\n]"
+            rf"|\([^()\n]{{0,80}}\)){{1,160}}?,\s{{0,12}}(?:\w+[ ]?=[ ]?)?{_LITERAL}(?!\])"
+        ),
+        rf"(?i:(?:{_SIGNED_CALLS})\([^\n]*[\"'])",
+        ("sign(", "encode(", "decode(", "verify(", "hmac(", "digest("),
+    ),
+    Login(
         re.compile(r"(?<![\w/:.@])[A-Za-z][\w.-]{0,63}:(?P<value>[^\s\"'`@/]{4,128})@(?:tcp|unix|udp)\("),
         r"@(?:tcp|unix|udp)\(",
         ("@tcp(", "@unix(", "@udp("),
@@ -88,7 +110,7 @@ _LOGINS = (
     Login(
         re.compile(rf"(?i){_CREDENTIALS}{_SEPARATED}"),
         r"(?i:(?:credentials?|creds|zugangsdaten|identifiants|credencia[a-z]+|credenziali|log ?-?in|sign ?-?in|log ?on"
-        r"|account)(?: [^\s/:|]+)*[: ]+[\"'`]?[\w.@+-]+[\"'`]?(?: ?[/|] ?|:| and )[^\s]*[0-9])",
+        r"|account)(?: [^\s/:|]+)*[: ]+[\"'`]?[\w.@+-]+[\"'`]?(?: ?[/|] ?|:| and )[^\s]{6})",
         ("cred", "zugangs", "identif", "log", "sign", "account"),
         "memorable",
     ),
@@ -97,17 +119,19 @@ _LOGINS = (
             r"(?i)\b(?:log ?in|sign ?in|connect|ssh(?: in)?)(?: to \S{2,40})? (?:as|with|"
             r"using) [\"'`]?[\w.@+-]{2,64}[\"'`]? (?:with|and|using|/) [\"'`]?(?P<value>[^\s\"'`,;)]{6,64})"
         ),
-        r"(?i:(?:log ?in|sign ?in|connect|ssh)[^\n]* (?:as|with|using) [^\n]*[0-9])",
+        r"(?i:(?:log ?in|sign ?in|connect|ssh)[^\n]* (?:as|with|using) [\"'`]?[\w.@+-]{2,64}[\"'`]? (?:with"
+        r"|and|using|/) [^\s]{6})",
         ("login", "log in", "sign", "connect", "ssh"),
         "chosen",
     ),
     Login(
         re.compile(
             r"(?i)\b(?:u|usr|user(?: ?name)?|login|id|email|e-mail|benutzer(?:name)?|usuario|"
-            r"utilisateur)[\"'`]?[ ]?[:=] ?[\w.@+-]{2,64}[,;/]?[ \n+>|-]{1,8}(?:[0-9]{1,5}[\t |:]{1,3})?"
-            r"(?:p|pw|pwd|pass)[ ]?[:=] ?(?P<value>[^\s\"'`,;]{6,64})"
+            r"utilisateur)[\"'`]?(?:[ ]?[:=] ?|[ ])[\"'`]?[\w.@+-]{2,64}[\"'`]?[,;/]?[ \n+>"
+            r"|-]{1,8}(?:[0-9]{1,5}[\t |:]{1,3})?"
+            r"(?:p|pw|pwd|pass)(?:[ ]?[:=] ?|(?<=[wds])[ ])(?P<value>[^\s\"'`,;]{6,64})"
         ),
-        r"(?i:(?:^|[^a-z])p(?:w|wd|ass)? ?[:=])",
+        r"(?i:(?:^|[^a-z])p(?:w|wd|ass)?(?: ?[:=]| [^ ]{6}))",
         ("p:", "p=", "pw", "pass", "p :"),
     ),
     Login(
@@ -118,6 +142,33 @@ _LOGINS = (
         ),
         r"(?i:(?:use|with|try|as) [^\s]{2,64} ?[/:] ?[^\s/:]{5,64} (?:to|for|when|at|on|in) )",
         ("use ", "with ", "try ", "as "),
+        "chosen",
+    ),
+    Login(
+        re.compile(
+            r"""(?i)["']?(?:user(?:name)?|login|email|account)["']?[ ]?(?:=>|:|=)[ ]?["'][^"'\s]{1,80}["'],\s{0,12}"""
+            r"""["']?pass["']?[ ]?(?:=>|:|=)[ ]?["'](?P<value>[^"'\n]{6,128})["']"""
+        ),
+        r"(?i:[\"', {(]pass *[\"']? ?(?:=>|:|=) ?[\"'])",
+        ("pass",),
+    ),
+    Login(
+        re.compile(
+            r"(?i)://[^\s/?#\"'`<>@:\\]{0,128}:(?P<value>[^\s/?#\"'`<>@\\]{0,64}[?#][^\s/\"'`<>@\\]{1,64})@"
+            r"(?=[a-z0-9\[])"
+        ),
+        r"://[^\s/?#@:]*:[^\s/@]*[#?][^\s/@]*@",
+        ("://",),
+    ),
+    Login(
+        re.compile(
+            r"(?i)\b(?:created|added|seeded|default|new|made)(?: the| a)? (?:super ?user|admin(?:istrator)?"
+            r"|root|user|account)s?"
+            r":? [\"'`]?[\w.@+-]{2,64}[\"'`]?(?:[ ]?/[ ]?|:"
+            r"|[ ]with[ ](?:password[ ])?)[\"'`]?(?P<value>[^\s\"'`,;)|<>/]{6,64})"
+        ),
+        r"(?i:(?:super ?user|admin|administrator|root|user|account)s?:? [^\s]+(?: ?/ ?|:| with )[^\s]{6})",
+        ("created", "added", "seeded", "default", "new ", "made"),
         "chosen",
     ),
     Login(

@@ -51,6 +51,8 @@ _LONGEST_NAME = 64
 _OWNER = re.compile(r"([A-Za-z]{2,16}) \Z")
 """The word before a noun that stands alone, as in "my api key is"."""
 _BARE = re.compile(r"""[^\s"'`,;&|<>(){}\[\]\\]{4,4096}""")
+_ENCODED = len("base64:")
+"""What says how a key is written, and is no part of it."""
 _INNER_LITERAL = re.compile(r"""\\+["'](?P<value>[^"'\\]+)\\+["']""")
 """A literal that holds nothing but another one, as code that makes code has."""
 _ASSIGNMENT = re.compile(r"\.\*/[A-Za-z_.-]+=[^=\s]|-{0,2}(?:[a-z_.-]{4,}|[A-Z_]{4,}|[a-z]+(?:[A-Z][a-z]+)+)=[^=\s]")
@@ -126,6 +128,7 @@ def _quoted_value(view: View, link: re.Match[str], name: str, promise: Credentia
     inner = _INNER_LITERAL.fullmatch(view.raw, content, end)
     if inner:
         content, end = inner.span("value")
+    content += _ENCODED if view.raw.startswith("base64:", content) else 0
     shown = literal_text(view.raw, opening, content, end)
     if LABEL.fullmatch(shown) or shown.lstrip()[:1] in (",", "]", "}", ":"):
         return None
@@ -171,7 +174,8 @@ def _bare_value(view: View, link: re.Match[str], start: int, name: str, promise:
         place = "environment"
     if not plausible(value, name.strip("-._$:"), promise, place):
         return None
-    return view.span(found.start(), found.start() + len(value), promise.rule)
+    start = found.start() + (_ENCODED if value.startswith("base64:") else 0)
+    return view.span(start, found.start() + len(value), promise.rule)
 
 
 def _in_text(text: str, start: int, value: int) -> bool:

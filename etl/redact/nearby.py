@@ -16,18 +16,22 @@ from etl.redact.named import name_before
 from etl.redact.spans import LABEL, Span
 
 _ASIDE = (
-    "пароль",
-    "пароля",
-    "паролем",
-    "密码",
-    "密碼",
-    "口令",
-    "パスワード",
-    "비밀번호",
-    "암호",
-    "סיסמה",
-    "كلمة المرور",
-    "पासवर्ड",
+    *("пароль", "пароля", "паролем", "паролю", "парола", "паролата", "лозинка", "κωδικός", "κωδικό", "συνθηματικό"),
+    *(
+        "密码",
+        "密碼",
+        "口令",
+        "通行碼",
+        "パスワード",
+        "パスフレーズ",
+        "暗証番号",
+        "비밀번호",
+        "비번",
+        "암호",
+        "패스워드",
+    ),
+    *("סיסמה", "סיסמא", "הסיסמה", "كلمة المرور", "كلمة السر", "كلمه السر", "رمز عبور", "گذرواژه", "پاس ورڈ"),
+    *("पासवर्ड", "পাসওয়ার্ড", "கடவுச்சொல்", "รหัสผ่าน", "գաղտնաբառ", "პაროლი"),
 )
 """Passwords in languages whose letters are no Latin ones."""
 _SPOKEN = (
@@ -44,6 +48,7 @@ _SPOKEN = (
         "has?o",
     ),
     *("salasana", "adgangskode", "parola", "heslo", "jelsz?", "pass word", "pass phrase", "pass code"),
+    *("kata sandi", "kata sandinya", "m?t kh?u", "slapta?odis", "?ifrem", "?ifresi", "passwordnya"),
     *("l?senordet", "passord", "passordet", "adgangskoden", "?ifre", "sifre", "parool", "lozinka", "haslo"),
 )
 """In languages of Latin letters and in two words; `?` is a letter with an accent."""
@@ -114,7 +119,9 @@ _PRESSED = re.compile(r"\{[a-z]{3,12}\}\Z")
 """A key that is pressed after a value is typed."""
 _ARGUMENT = re.compile(r"""\([bfruN@]{0,2}["']""")
 """What is between the name of a call and its only argument: `setApiKey("...")`."""
-_DIGITS = re.compile(r"[0-9]")
+_IN_QUERY = re.compile(r"\A[\w/.-]*\?[^\s\"']*\Z")
+"""The rest of a path and its query: what stands there has a name of its own."""
+_DIGITS, _LETTERS = re.compile(r"[0-9]"), re.compile(r"[A-Za-z]")
 _APART = re.compile(
     r"""[^!-~\n]{0,24}(?:[:="'`(\[][^!-~\n]{0,4}){0,2}(?P<value>[!-~]{6,64}?)(?=[^!-~]|["'`)}\],.]*(?:[^!-~]|\Z))"""
 )
@@ -190,7 +197,7 @@ def _aside(view: View) -> Iterator[Span]:
     for word in _ASIDE:
         for match in re.finditer(word, view.flat, re.IGNORECASE):
             found = _APART.match(view.flat, match.end())
-            if found and is_value(found["value"], "") and memorable(found["value"]):
+            if found and is_value(found["value"], "") and _has_both(found["value"]) and memorable(found["value"]):
                 yield view.span(*found.span("value"), "password", 0)
 
 
@@ -219,11 +226,15 @@ def _ahead(view: View, place: int, promise: Credential) -> tuple[int, int] | Non
     for found in _CANDIDATE.finditer(region):
         start, end = found.span("quoted" if found["quoted"] else "bare")
         glue = shown[:start]
+        if not _has_both(region[start:end]):
+            continue
         if not start or (not promise.strong and len(glue) > _CLOSE):
             return None
         if glue.count("\n") > 2 or "ENC[" in glue or LABEL.search(glue) or _HAS_VALUE.match(glue):
             return None
         if found["bare"]:
+            if end == len(region) and not text[place + end : place + end + 1].isspace() and place + end < len(text):
+                return None  # cut where the looking ends
             if _SENTENCE_END.search(glue) and not _SPEAKER.match(glue):
                 return None
             inner = _INNER_NAME.fullmatch(region, start, end)
@@ -237,6 +248,8 @@ def _ahead(view: View, place: int, promise: Credential) -> tuple[int, int] | Non
             end = start + len(region[start:end].rstrip(".,:"))
         pressed = _PRESSED.search(region, start, end)
         end = pressed.start() if pressed else end
+        if _IN_QUERY.search(glue):
+            return None
         if "\n" in glue and not _BELOW.search(glue) and not _SPEAKER.match(glue):
             return None
         if not (
@@ -273,7 +286,7 @@ def _behind(text: str, start: int, promise: Credential) -> tuple[int, int] | Non
     region = text[first:start]
     for found in reversed(list(_CANDIDATE.finditer(region))):
         begin, end = found.span("quoted" if found["quoted"] else "bare")
-        if not _CALLED_BACK.match(region, end):
+        if not _CALLED_BACK.match(region, end) or not _has_both(region[begin:end]):
             continue
         if _OWN_NAME.search(region[:begin]) and not region.endswith(('"', "'")):
             return None
@@ -281,6 +294,11 @@ def _behind(text: str, start: int, promise: Credential) -> tuple[int, int] | Non
             return None
         return (first + begin, first + end) if _fits(region[begin:end], promise, quoted=True) else None
     return None
+
+
+def _has_both(value: str) -> bool:
+    """Digits and letters: what the sifting of whole columns asks for."""
+    return bool(_DIGITS.search(value) and _LETTERS.search(value))
 
 
 def _fits(value: str, promise: Credential, *, quoted: bool) -> bool:

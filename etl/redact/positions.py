@@ -9,6 +9,7 @@ import re
 from collections.abc import Iterator
 from typing import NamedTuple
 
+from etl.redact import spoken
 from etl.redact.credentials import credential, is_value, looks_random, memorable, mixed
 from etl.redact.escapes import View
 from etl.redact.spans import Span
@@ -37,18 +38,6 @@ def _form(pattern: str) -> re.Pattern[str]:
     return re.compile(pattern, re.IGNORECASE | re.DOTALL)
 
 
-_SAID = r"(?:is|was|are|be|to|ist|lautet|lauten|war|es|est|era|(?<= )[?e](?= )|(?<= )[?]r(?= )|sera|jest|heter|:|=)"
-_PASSWORD_WORD = (
-    r"(?:pass[ _-]?word|pass[ _-]?phrase|passcode|pass ?wort|kennwort|contrase[?n]a|mot de passe|senha|wachtwoord|clave"
-    r"|l[?o]senord(?:et)?|passord(?:et)?|adgangskode(?:n)?|has[?l]o|"
-    r"heslo|[?s]ifre(?:niz|si)?|parola|jelsz[?o]|salasana|parool|lozinka)"
-)
-_PASSWORD_STARTS = (
-    "passwor", "pass wor", "pass_wor", "pass phrase", "pass_phrase", "passphrase", "passcode", "kennwort", "contrase",
-    "mot de passe", "senha", "wachtwoord", "clave", "l?senord", "losenord", "passord", "adgangskode",
-    "has?o", "haslo", "heslo",
-    "?ifre", "sifre", "parola", "jelsz", "salasana", "parool", "lozinka",
-)  # fmt: skip
 _OPTION = r"(?:-a|--pass)"
 _COOKIE_LINE = r"[ \t]/\S*[ \t](?:true|false)[ \t][0-9]{1,12}[ \t]\S{1,64}[ \t](?P<value>[^\s\"']{12,4096})"
 _COOKIE_LINE_SIGN = r"(?:TRUE|FALSE)[ \t]+/[^ \t]*[ \t]+(?:TRUE|FALSE)"
@@ -66,26 +55,6 @@ _SIGN_IN = (
     r"tokens?|unlock|insert|stdin)(?:[ ][^\s<|;&]{1,40}){0,4}[ ]?\Z"
 )
 _UPPER_SIGN = r" --(?:body|value)[ =]"
-_TOLD = (
-    _PASSWORD_WORD + r"(?:[ ](?!user|id\b|hash|name|my\b|must|should|primaria|prim?ria|for?nea|"
-    r"estrangeira|p?blica)[^\W\d_?]{1,16}(?:\?[^\W\d_]{0,8})?(?:'s)?){0,7}?[ ]?"
-    + _SAID
-    + r""":?[ ]["'`]?(?P<value>[^\s"'`<>,]{6,64})"""
-)
-_TOLD_SIGN = "(?i:" + re.sub(r"\[\?[a-z]?\]", ".", _PASSWORD_WORD) + r")[^\n]*[ :=]"
-_ASKED = (
-    r"password[^\n]{0,24}\?[ \n]{1,3}[^\n]{0,24}?(?:it'?s|it[ ]is|sure[,:])[ ]"
-    r"(?P<value>[^\s\"'`,]{6,64})"
-)
-_TAKEN = r"""["'`](?P<value>[^\s"'`]{6,64})["'`],?[ ](?:as|for|als|como)[ ](?:the|my|your|a|our)?[ ]?\Z"""
-_TAKEN_SIGN = r"""(?i:["'`],? (?:as|for|als|como) [a-z ]*passwor[dt])"""
-_FROM_TO = r"password[^\n.]{0,24}?[ ](?:from|von)[ ][\"'`]?(?P<value>[^\s\"'`<>,]{6,64})[\"'`]?[ ](?:to|zu|auf)[ ]"
-_TO = r"password[^\n.]{0,24}?[ ](?:from|von)[ ]\S{4,64}[ ](?:to|zu|auf)[ ][\"'`]?(?P<value>[^\s\"'`<>,]{6,64})"
-_TYPED = (
-    r"(?:type|enter|use|try|with|say|put)[ ](?:in[ ])?[\"'`]?(?P<value>[^\s\"'`<>,]{6,64})[\"'`]?,?[ ]"
-    r"(?:when|if|once|as|for|at|where)[ ](?:[a-z]+[ ]){0,6}\Z"
-)
-_TYPED_SIGN = r"(?i:(?:type|enter|use|try|with|say|put) [^\n]* (?:when|if|once|as|for|at|where) [^\n]*pass)"
 _SQL = r"password(?:[ ]?=[ ]?|\([ ]?|[ ])[NEU]?'(?P<value>(?!\))[^'\n]{4,128})'"
 _SQL_SIGN = r"(?i:password[ (]*(?:= *)?[NEU]? *')"
 _POWERSHELL = r"""convertto-securestring[ ](?:-string[ ])?["'](?P<value>[^"'\n]{4,128})["']"""
@@ -125,24 +94,16 @@ r"as)[ ](?:values[ ])?(?:password[ ])?(?:['\"](?P<quoted>[^'\"\n]{4,128})['\"]|(
     Position("false", _form("false" + _COOKIE_LINE), "cookie", _COOKIE_LINE_SIGN, "random"),
     Position("httponly", _form(_COOKIE_OBJECT), "cookie", r"(?i:httponly)", "random", back=True),
     Position("samesite", _form(_COOKIE_OBJECT), "cookie", r"(?i:samesite)", "random", back=True),
-    *(Position(word, _form(_TOLD), "password", _TOLD_SIGN, "said") for word in _PASSWORD_STARTS),
-    Position("password", _form(_ASKED), "password", r"(?i:password[^\n]*\?)", "said"),
-    Position("password", _form(_TO), "password", r"(?i:password[^\n]* (?:from|von) )", "said"),
-    Position("password", _form(_FROM_TO), "password", r"(?i:password[^\n]* (?:from|von) )", "said"),
-    Position("password", _form(_TYPED), "password", _TYPED_SIGN, "said", back=True),
-    Position("passphrase", _form(_TYPED), "password", _TYPED_SIGN, "said", back=True),
-    Position("password", _form(_TAKEN), "password", _TAKEN_SIGN, "said", back=True),
-    Position("passwort", _form(_TAKEN), "password", _TAKEN_SIGN, "said", back=True),
 )  # fmt: skip
 _HERE = re.compile(r"""<<<[ ]?["']?(?P<value>[^\s"'`<>]{6,512})""")
 _AFTER = re.compile(r"""(?:<<<|--?[a-z]{4,5})[ =]?["']?(?P<value>[^\s"'`<>]{6,512})""")
-_TRAILING = ".,;:!?)]}>"
-SUSPECT = "|".join(dict.fromkeys(position.suspect for position in _POSITIONS))
+SUSPECT = "|".join((*dict.fromkeys(position.suspect for position in _POSITIONS), spoken.SUSPECT))
 """What a string must match (in RE2, on its padded form) before `spans` can find something."""
 
 
 def spans(view: View) -> Iterator[Span]:
     """Values that are secret because of where they stand."""
+    yield from spoken.spans(view)
     text = view.text
     for position in _POSITIONS:
         for place in view.places(position.literal):
@@ -158,9 +119,7 @@ def spans(view: View) -> Iterator[Span]:
                 found = follows.match(text, place + text[place : place + 1].isspace())
             if found and _holds(position.test, text, match, found):
                 group = "quoted" if "quoted" in found.groupdict() and found["quoted"] else "value"
-                value = found[group].rstrip(_TRAILING) if position.test == "said" else found[group]
-                start = found.start(group)
-                yield view.span(start, start + len(value), position.rule, 1)
+                yield view.span(*found.span(group), position.rule, 1)
 
 
 def _holds(test: str, text: str, match: re.Match[str], found: re.Match[str]) -> bool:
@@ -187,6 +146,4 @@ def _holds(test: str, text: str, match: re.Match[str], found: re.Match[str]) -> 
         return any(map(str.isdigit, value)) and any(map(str.islower, value)) and any(map(str.isupper, value))
     if test == "random":
         return looks_random(value)
-    if test == "said":
-        return "(" not in value and memorable(value.rstrip(_TRAILING))
     return mixed(value) if test == "mixed" else True
