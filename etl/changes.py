@@ -5,15 +5,15 @@ disagree.
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterable, Mapping, Sequence
-from typing import TYPE_CHECKING, NamedTuple
+from collections.abc import Callable, Mapping, Sequence
+from typing import NamedTuple
 
-from etl.discover import FoundFile, members
+from etl.discover import members
 from etl.lake import KnownFile
-from etl.report import FileResult
+from etl.walk import FoundFile
 
-if TYPE_CHECKING:
-    from etl.mapping import Mapping as Map
+Known = Mapping[str, Mapping[str, KnownFile]]
+"""Source → uri → file."""
 
 
 class Change(NamedTuple):
@@ -22,72 +22,64 @@ class Change(NamedTuple):
     file: FoundFile
     kind: str
     known: KnownFile | None = None
+    """What was known of one that is unchanged, or may only have become longer."""
     source: str | None = None
 
-    def as_unchanged(self) -> FileResult:
-        """What the report says of a file that is not read again."""
-        known = self.known
-        assert known is not None
-        return FileResult(
-            self.file.uri, self.source or "", self.file.size, self.file.modified_ns, known.sha256, known.adapter,
-            known.adapter_version, known.state, "unchanged",
-        )  # fmt: skip
 
+class Changes(NamedTuple):
+    """How found files differ from what a lake knows.
 
-def changes(
-    files: Iterable[FoundFile],
-    known: Mapping[str, Mapping[str, KnownFile]],
-    source: str | None,
-    format: str | None,
-    reparse: bool,
-    mapping: Map | None = None,
-) -> list[Change]:
-    """How each file differs. `known` is source → uri → file; without a `source`, a file is looked for under its
-    adapter's name.
-
-    Files that failed or were skipped are looked at again, since an adapter may read them now. `reparse` reads
-    unchanged files again, as after a change of their adapter; those that another map read are read again without it.
+    Files that failed or were skipped are looked at again, since an adapter may read them now.
     """
-    version = None if mapping is None else mapping.adapter_version
-    names = [source] if source is not None else list(known)
-    found: list[Change] = []
-    for file in files:
-        change = _change(file, known, names, source, format, reparse, version)
-        # An archive is known by its files; one that is unchanged is none, and is not opened.
-        inside = [file] if change.kind == "unchanged" else members(file)
-        if inside != [file]:
-            found += [_change(member, known, names, source, format, reparse, version) for member in inside]
-        else:
-            found.append(change)
-    return found
 
+    known: Callable[[Sequence[str]], Known]
+    """What is known of some files, by their uris."""
+    source: str | None
+    """The one under which they are looked for; without one each is looked for under its adapter's name."""
+    format: str | None
+    reparse: bool
+    """Unchanged files are read again, as after a change of their adapter."""
+    version: int | None = None
+    """Of the map that reads them: what another map read is read again without `reparse`."""
 
-def _change(
-    file: FoundFile,
-    known: Mapping[str, Mapping[str, KnownFile]],
-    names: Sequence[str],
-    source: str | None,
-    format: str | None,
-    reparse: bool,
-    version: int | None,
-) -> Change:
-    for name in names:
-        before = known.get(name, {}).get(file.uri)
-        if before is None or before.adapter is None or (format is not None and before.adapter != format):
-            continue
-        if source is None and before.adapter != name:
-            continue
-        if before.state in ("done", "growing") and _same(file, before):
-            kind = "grown" if reparse or _is_stale(before, version) else "unchanged"
-        else:
-            kind = "grown" if file.size > before.size else "new"
-        return Change(file, kind, before, name)
-    return Change(file, "new")
+    def of(self, files: Sequence[FoundFile]) -> tuple[list[Change], Known]:
+        """How each of some files differs, and what was known of them. An archive is given as its files."""
+        known = self.known([file.uri for file in files])
+        found: list[Change] = []
+        inside: list[FoundFile] = []
+        for file in files:
+            change = self._change(file, known)
+            # An archive is known by its files; one that is unchanged is none, and is not opened.
+            if change.kind == "unchanged" or (within := members(file)) == [file]:
+                found.append(change)
+            else:
+                inside += within
+        if inside:
+            of_members = self.known([file.uri for file in inside])
+            found = sorted(
+                [*found, *(self._change(file, of_members) for file in inside)], key=lambda change: change.file
+            )
+            known = {name: {**known.get(name, {}), **of_members[name]} for name in of_members}
+        return found, known
 
+    def _change(self, file: FoundFile, known: Known) -> Change:
+        for name in known if self.source is None else (self.source,):
+            before = known[name].get(file.uri)
+            if before is None or before.adapter is None or (self.format is not None and before.adapter != self.format):
+                continue
+            if self.source is None and before.adapter != name:
+                continue
+            longer = file.size > before.size
+            if before.state in ("done", "growing") and _same(file, before):
+                if not self.reparse and not self._is_stale(before):
+                    return Change(file, "unchanged", before, name)
+                return Change(file, "grown")
+            return Change(file, "grown" if longer else "new", before if longer and not self.reparse else None)
+        return Change(file, "new")
 
-def _is_stale(known: KnownFile, version: int | None) -> bool:
-    """Whether the file was read by another map, or by this one when it said something else."""
-    return version is not None and known.adapter_version not in (None, version)
+    def _is_stale(self, known: KnownFile) -> bool:
+        """Whether the file was read by another map, or by this one when it said something else."""
+        return self.version is not None and known.adapter_version not in (None, self.version)
 
 
 def _same(file: FoundFile, known: KnownFile) -> bool:

@@ -9,17 +9,18 @@ import functools
 import secrets
 import time
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
 from typing import NamedTuple
 
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from etl.assembly import Assembled, assemble
+from etl.assembly import Assembled, Streams, assemble
 from etl.errors import ConflictError
+from etl.event_store import EventStore
 from etl.events import Touched
-from etl.lake import KnownFile, Lake, RowCounts, StagedFile, open_parquet, reading
+from etl.lake import Lake, StagedFile, open_parquet, reading
 from etl.lake.errors import file_is_gone, lake_error, library_errors, one_line
 from etl.remote import path_of
 from etl.report import UNDETECTED, FileResult, Report
@@ -52,17 +53,24 @@ def commit(
     report: Report,
     results: Sequence[FileResult],
     staged: Sequence[StagedFile],
-    undetected: Mapping[str, KnownFile],
+    undetected: Collection[str],
+    *,
+    is_later: bool = False,
 ) -> None:
-    """Commit what was read. `undetected` are files that no adapter read before, by uri."""
+    """Commit what was read. `undetected` are files that no adapter read before, by uri; `is_later`: this batch has
+    committed something before.
+    """
     by_table: dict[str, list[StagedFile]] = {name: [] for name in ("events", "rollouts", "rejects")}
     for file in staged:
         by_table[file.table].append(file)
     version, known = lake.version("events"), {file.partition["source"] for file in lake.live("events")}
     alone = _Alone(version + 1, {result.source for result in results} - known)
+    touched = _touched(results)
+    if is_later:
+        _outdate(lake, touched)
     if by_table["events"]:
         lake.commit_events(by_table["events"])
-    made = _commit_rollouts(lake, settings, report, results, by_table["rollouts"], alone)
+    made = _commit_rollouts(lake, settings, report, results, by_table["rollouts"], touched, alone)
     for result in results:
         result.rows += made.rows_by_file[result.source, result.uri]
         if (said := made.counted.get((result.source, result.uri))) is not None:
@@ -77,7 +85,7 @@ def commit(
 
 
 def _commit_sources(
-    lake: Lake, settings: Settings, read: Sequence[FileResult], undetected: Mapping[str, KnownFile], own: Rejected
+    lake: Lake, settings: Settings, read: Sequence[FileResult], undetected: Collection[str], own: Rejected
 ) -> None:
     """What was read is done. A file that no adapter read before and one reads now says so in its old row.
 
@@ -133,14 +141,14 @@ def _unread(result: FileResult) -> FileResult:
 
 def _commit_rollouts(
     lake: Lake, settings: Settings, report: Report, results: Sequence[FileResult], staged: Sequence[StagedFile],
-    alone: _Alone,
+    touched: Streams, alone: _Alone,
 ) -> Assembled:  # fmt: skip
     """Commit the closed rows with those assembled from events; again where somebody added events meanwhile, or wrote
     files anew that were to be read.
     """
-    touched = _touched(results)
     if not touched:
-        report.rows = lake.commit_rollouts(staged) if staged else RowCounts(0, 0, 0, 0)
+        if staged:
+            report.count(lake.commit_rollouts(staged))
         return Assembled()
     names = {name for what in touched.values() for name in what.ahead.files}
     ahead = [file for file in staged if path_of(file.path).name in names]
@@ -150,7 +158,7 @@ def _commit_rollouts(
         try:
             made = assemble(lake, settings, touched, results, attempt, ahead, alone.at(version))
             rows = [file for file in made.staged if file.table == "rollouts"]
-            report.rows = lake.commit_rollouts(
+            counts = lake.commit_rollouts(
                 [*closed, *rows],
                 conversations=made.conversations,
                 still_current=functools.partial(_is_at, lake, "events", version),
@@ -161,10 +169,17 @@ def _commit_rollouts(
             if not file_is_gone(error):
                 raise lake_error(f"put conversations of {settings.lake} together", error) from error
         else:
-            report.assembled = made.rows
+            report.count(counts, made.rows)
             return made
         time.sleep((1 + secrets.randbelow(10)) * 0.05 * (attempt + 1))
     raise ConflictError(f"{settings.lake}: other ingests kept adding events; run again when they are done")
+
+
+def _outdate(lake: Lake, touched: Streams) -> None:
+    """What was put together ahead is not all of a conversation of which an earlier wave has stored something."""
+    for (source, name), what in touched.items():
+        if what.whole():
+            what.ahead.stale |= EventStore(lake).known_elsewhere(source, name, what, "")
 
 
 def _touched(results: Sequence[FileResult]) -> dict[tuple[str, str], Touched]:

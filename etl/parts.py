@@ -12,13 +12,13 @@ from typing import NamedTuple
 
 from etl.adapter import Adapter
 from etl.detection import Detection, sample
-from etl.discover import FoundFile
 from etl.errors import SourceError
 from etl.framing import BOM, Limits, is_lines, line_text
 from etl.identity import Occurrences, record_name
 from etl.lake import KnownFile
 from etl.opening import BLOCK, LineDigest, blocks, is_plain, span
 from etl.remote import is_remote
+from etl.walk import FoundFile
 
 PART_BYTES = 16 << 20
 """About how long a part is; a file of twice as much is parted where it can be."""

@@ -1,7 +1,8 @@
 """The run, top to bottom: discover → open → detect → parse → normalise → redact → check → write → commit.
 
 The order is a safety rule, and nothing is visible before it is committed (`etl/committing.py`). What reads and commits
-is loaded where there is something to read: most nights most sources are unchanged.
+is loaded where there is something to read: most nights most sources are unchanged. Files are found, compared and read
+some thousands at a time, so that a run needs no more memory for a million of them (`etl/waves.py`).
 """
 
 from __future__ import annotations
@@ -11,40 +12,28 @@ import json
 import tempfile
 import time
 import uuid
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from datetime import datetime
+from functools import partial
+from itertools import chain, islice
 from pathlib import Path
-from typing import TYPE_CHECKING, NamedTuple
 
-from etl.changes import Change, changes
-from etl.discover import discover
+from etl.changes import Changes
+from etl.discover import find
 from etl.errors import UsageError
 from etl.footprint import settled
 from etl.framing import LIMITS, Limits
-from etl.keys import lake_key
-from etl.lake import KnownFile, Lake, StagedFile
-from etl.policies import KEYED, check_policy
-from etl.report import UNDETECTED, FileResult, Report
+from etl.lake import KnownFile, Lake
+from etl.policies import check_policy
+from etl.report import UNDETECTED, Report
+from etl.results import Results
 from etl.runs import drift, run_report, source_runs
 from etl.staging import Settings
 from etl.times import instant, to_datetime
+from etl.waves import OnProgress, Progress, Readers, Told, Waves, finish, keyed
 
-if TYPE_CHECKING:
-    from etl.parts import Work
-    from etl.workers import ReadOut
-
-
-class Progress(NamedTuple):
-    """How far a run is. `phase` is reading or committing; sizes are bytes on disk."""
-
-    phase: str
-    files: int
-    of_files: int
-    size: int
-    of_size: int
-
-
-OnProgress = Callable[[Progress], None]
+LOT = 10_000
+"""So many files are compared with what the lake knows at a time."""
 
 ENGINES = ("local", "ray")
 """Where the keys of lakes lie that nobody gives: outside the data, for this user alone."""
@@ -89,43 +78,21 @@ def ingest(
         if format is not None:
             raise UsageError("--map says how to read, and so does --format: give one of them")
         source = source or mapping.name
-    files = discover([paths] if isinstance(paths, (str, Path)) else paths, exclude, archives=False)
+    files = find([paths] if isinstance(paths, (str, Path)) else paths, exclude)
     settings = run_settings(lake, now, source, format, redact, limits, dry_run, strict)
-    settings = settings._replace(mapping=mapping)
-    if not files and not Lake.begun(lake):
+    settings = settings._replace(mapping=mapping, key=pseudonym_key)
+    first = list(islice(files, 1))
+    if not first and not Lake.begun(lake):
         return Report(settings.batch_id, dry_run=dry_run)  # nothing to read makes no lake
     with running(settings) as (opened, report):
-        known = _known(opened, source)
-        found = changes(files, known, source, "mapped" if mapping else format, reparse, mapping)
-        kinds = {change.file.uri: change.kind for change in found if change.kind != "unchanged"}
-        unchanged = [change.as_unchanged() for change in found if change.kind == "unchanged"]
-        results: list[FileResult] = []
-        staged: list[StagedFile] = []
-        if len(unchanged) < len(found):
-            from etl.parts import Work
-
-            works = [Work(change.file, _grown(change, reparse)) for change in found if change.kind != "unchanged"]
-            settings = keyed(opened, settings._replace(key=pseudonym_key))
-            on_file = _counting(progress, [work.file.size for work in works])
-            results, staged = _read(works, settings, workers, on_file, engine, ray_address)
-        for result in results:
-            result.change = kinds[result.uri]
-        _finish(opened, settings, report, results, staged, unchanged, known[UNDETECTED])
+        version = mapping.adapter_version if mapping else None
+        changes = Changes(partial(_known, opened, source), source, "mapped" if mapping else format, reparse, version)
+        with Waves(opened, settings, report, Readers(workers, engine, ray_address), Told(progress)) as waves:
+            files = chain(first, files)
+            while lot := list(islice(files, LOT)):
+                waves.take(*changes.of(lot))
+            waves.read()
     return report
-
-
-def _read(
-    works: Sequence[Work], settings: Settings, workers: int, on_file: Callable[[FileResult], None], engine: str,
-    ray_address: str | None,
-) -> ReadOut:  # fmt: skip
-    """A result a file, and the staged files of all tables."""
-    if engine == "ray":
-        from etl.ray_reading import read_on_ray
-
-        return read_on_ray(works, settings, ray_address, on_file)
-    from etl.workers import read_all
-
-    return read_all(works, settings, workers, on_file)
 
 
 def replay(
@@ -148,8 +115,8 @@ def replay(
     settings = run_settings(lake, now, None, None, redact, limits, False, False)
     with running(settings) as (opened, report):
         settings = keyed(opened, settings._replace(key=pseudonym_key))
-        read = read_rejects(opened, settings, source, reason, _counting(progress, []))
-        _finish(opened, settings, report, read.results, read.staged, [], {})
+        read = read_rejects(opened, settings, source, reason, Told(progress).file)
+        finish(opened, settings, report, read.results, read.staged)
     return report
 
 
@@ -171,19 +138,13 @@ def run_settings(
     return Settings(str(lake), batch_id, at, source, format, redact, limits, dry_run, strict)
 
 
-def keyed(lake: Lake, settings: Settings) -> Settings:
-    """The settings with the key of the lake's pseudonyms, where the policy needs one."""
-    if settings.redact not in KEYED or settings.key is not None:
-        return settings
-    return settings._replace(key=lake_key(lake.id, make=not settings.dry_run))
-
-
 @contextlib.contextmanager
 def running(settings: Settings) -> Iterator[tuple[Lake, Report]]:
     """The lake with an open batch, and the report to fill."""
     started = time.monotonic()
     report = Report(settings.batch_id, dry_run=settings.dry_run)
-    with _lake(settings) as lake, settled(), lake.batch(settings.batch_id):
+    with _lake(settings) as lake, settled(), lake.batch(settings.batch_id) as folder:
+        report.results = Results(folder)
         yield lake, report
         report.seconds = time.monotonic() - started
         if not settings.dry_run:
@@ -202,47 +163,13 @@ def _lake(settings: Settings) -> Iterator[Lake]:
         yield lake
 
 
-def _grown(change: Change, reparse: bool) -> KnownFile | None:
-    """What is known of a file that may only have become longer."""
-    known = change.known
-    return known if known is not None and not reparse and change.file.size > known.size else None
-
-
-def _known(lake: Lake, source: str | None) -> dict[str, dict[str, KnownFile]]:
-    """What was read before, by source name: the one given, else every name that a run without one may have used; and
-    what no adapter read.
+def _known(lake: Lake, source: str | None, uris: Sequence[str]) -> dict[str, dict[str, KnownFile]]:
+    """What was read of some files before, by source name: the one given, else every name that a run without one may
+    have used; and what no adapter read.
     """
-    known = lake.known_files(None if source is None else sorted({source, UNDETECTED}))
+    known = lake.known_files(None if source is None else sorted({source, UNDETECTED}), uris)
     known.setdefault(UNDETECTED, {})
     return {name: known[name] for name in sorted(known)}
-
-
-def _counting(progress: OnProgress | None, sizes: Sequence[int]) -> Callable[[FileResult], None]:
-    """Tells of each file that was read how far the run is."""
-    total = sum(max(size, 0) for size in sizes)
-    files = size = 0
-
-    def on_file(result: FileResult) -> None:
-        nonlocal files, size
-        files += 1
-        size += max(result.size, 0)
-        if progress is not None:
-            phase = "committing" if files == len(sizes) else "reading"
-            progress(Progress(phase, files, max(len(sizes), files), size, max(total, size)))
-
-    return on_file
-
-
-def _finish(
-    lake: Lake, settings: Settings, report: Report, read: Sequence[FileResult], staged: Sequence[StagedFile],
-    unchanged: Sequence[FileResult], undetected: dict[str, KnownFile],
-) -> None:  # fmt: skip
-    report.files = sorted([*read, *unchanged], key=lambda result: result.uri)
-    report.bytes_read = sum(result.size for result in read if result.sha256 is not None)
-    if (read or staged) and not settings.dry_run:
-        from etl.committing import commit
-
-        commit(lake, settings, report, read, staged, undetected)
 
 
 def _keep_report(lake: Lake, settings: Settings, report: Report) -> None:
@@ -252,4 +179,4 @@ def _keep_report(lake: Lake, settings: Settings, report: Report) -> None:
     report.drift = [found for found in drift(source_runs(lake.reports())) if found.batch_id == settings.batch_id]
 
 
-__all__ = ["Progress", "Report", "ingest", "replay"]
+__all__ = ["OnProgress", "Progress", "Report", "ingest", "keyed", "replay"]

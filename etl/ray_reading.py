@@ -7,11 +7,12 @@ Tried with Ray 2.60.
 
 from __future__ import annotations
 
+import contextlib
 import os
 import re
 import shutil
 import socket
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -31,27 +32,32 @@ CONNECT_SECONDS = 10
 _HOST_PORT = re.compile(r"(?:ray://)?\[?([^/\]]+?)\]?:(\d{1,5})")
 
 
-def read_on_ray(works: Sequence[Work], settings: Settings, address: str | None, on_file: OnFile) -> ReadOut:
-    """Read every file on the cluster at `address`, or on one that is started on this machine.
+@contextlib.contextmanager
+def cluster(address: str | None) -> Iterator[Any]:
+    """The cluster at `address`, or one that is started on this machine, for as long as the block runs.
 
-    MissingExtraError without Ray, LakeError where tasks fail again and again.
+    MissingExtraError without Ray.
     """
     try:
         import ray
     except ImportError:
         raise MissingExtraError('the engine ray needs Ray: pip install "rollout-etl[ray]"') from None
-    if not works:
-        return ReadOut([], [])
     started = not ray.is_initialized()
-    if started:
-        _start(ray, address)
+    try:
+        if started:
+            _start(ray, address)
+        yield ray
+    finally:
+        if started:
+            ray.shutdown()
+
+
+def read_on_ray(ray: Any, works: Sequence[Work], settings: Settings, on_file: OnFile) -> ReadOut:
+    """Read every file on a cluster; LakeError where tasks fail again and again."""
     try:
         return _read(ray, works, settings, on_file)
     except ray.exceptions.RayError as error:
         raise LakeError(f"the Ray cluster could not read the files: {' '.join(str(error).split())[:300]}") from error
-    finally:
-        if started:
-            ray.shutdown()
 
 
 def _start(ray: Any, address: str | None) -> None:

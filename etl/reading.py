@@ -14,7 +14,6 @@ from etl.adapter import Adapter, FileContext, adapter_named
 from etl.ahead import AheadReader
 from etl.conversation import Conversation, Fragment, Outcome, Record, Unusable
 from etl.detection import Detection, Skipped, detect
-from etl.discover import FoundFile
 from etl.errors import SourceError
 from etl.events import EventBatch, Taken, Touched
 from etl.framing import GLUED, LIMITS, PADDED, Broken, Framed, frame_lines
@@ -23,9 +22,10 @@ from etl.lake import KnownFile, StagedFile
 from etl.normalise import FileMemory, Refused, Stream, normalise
 from etl.opening import BLOCK, Digest, LineDigest, blocks, small_text, span
 from etl.parts import Part, Work, is_parted, names_in, occurring
-from etl.remote import is_remote, path_of
+from etl.remote import is_remote
 from etl.report import UNDETECTED, FileResult, Place, Reached
 from etl.staging import FLUSH_BYTES, EventBuffer, Rejects, RowBuffer, Settings, Staging
+from etl.walk import FoundFile
 
 if TYPE_CHECKING:
     from etl.mapping import Mapping
@@ -158,7 +158,7 @@ class Reader:
     def read_again(self, result: FileResult, framed: Iterable[Framed]) -> None:
         """Give records of a file that was read before to its adapter once more; `result` takes in what comes."""
         assert result.adapter is not None
-        file = FoundFile(result.uri, path_of(result.uri), result.size, result.modified_ns)
+        file = FoundFile(result.uri, result.uri, result.size, result.modified_ns)
         _Parsing(self, adapter_named(result.adapter), file, result).run(framed)
 
 

@@ -8,7 +8,7 @@ from typing import Any
 
 from etl.adapter import Adapter, adapter_named, adapters
 from etl.conversation import Record
-from etl.discover import FoundFile, discover
+from etl.discover import discover
 from etl.framing import Broken, Framed
 from etl.lake import KnownFile, Lake, open_parquet
 from etl.mapped import Mapped
@@ -16,6 +16,7 @@ from etl.reading import Reader
 from etl.remote import path_of
 from etl.report import FileResult
 from etl.staging import Settings
+from etl.walk import FoundFile
 from etl.workers import ReadOut
 
 _CUT_OFF = frozenset({"too_long"})
@@ -33,7 +34,7 @@ def read_rejects(
         path, _, member = uri.partition("!")
         if path_of(path).is_file():
             files = [file for file in discover([path]) if file.uri == uri or (member and file.member == member)]
-            results.append(reader.read(files[0] if files else FoundFile(uri, path_of(path), 0, 0)))
+            results.append(reader.read(files[0] if files else FoundFile(uri, path, 0, 0)))
         else:
             result = _result(lake.known_files([stream])[stream].get(uri), stream, uri, rejects)
             if result is None:

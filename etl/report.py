@@ -4,13 +4,15 @@ from __future__ import annotations
 
 from collections import Counter
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, NamedTuple
+from itertools import islice
+from operator import add
+from typing import TYPE_CHECKING, Any
 
-from etl.events import Touched
 from etl.lake import RowCounts
+from etl.results import FileResult, Place, Reached, Results
 
 if TYPE_CHECKING:
-    from etl.growing import Beginning
+    from etl.changes import Change
     from etl.runs import Drift
 
 
@@ -18,75 +20,22 @@ UNDETECTED = "unknown"
 """Source name of files that no adapter reads, where the user named none."""
 
 
-class Place(NamedTuple):
-    """Where something is to be found in a source."""
-
-    uri: str
-    line: int | None
-    offset: int | None
-
-    def __str__(self) -> str:
-        return self.uri if self.line is None else f"{self.uri}:{self.line} (byte {self.offset})"
-
-
-class Reached(NamedTuple):
-    """The whole lines of a file that were read: their bytes, number and digest."""
-
-    size: int
-    lines: int
-    sha256: str
-
-
-_NOTHING = Touched()
-"""What most files touch, one for all: a night may see a million files."""
-
-
 @dataclass(slots=True)
-class FileResult:
-    """One file of a run. `state` is that of `schema.SourceFile`, or `unchanged` where it was not read."""
+class Sums:
+    """Of the files that were read of one source by one adapter."""
 
-    uri: str
-    source: str
-    size: int = 0
-    modified_ns: int = 0
-    sha256: str | None = None
-    adapter: str | None = None
-    adapter_version: int | None = None
-    state: str = "done"
-    change: str = "new"
-    """new, grown or unchanged, against what the lake knew."""
-    error: str | None = None
+    files: int = 0
     records_in: int = 0
     records_used: int = 0
     rows: int = 0
-    rejects: Counter[str] = field(default_factory=Counter)
-    ignored: Counter[str] = field(default_factory=Counter)
-    touched: Touched = field(default_factory=lambda: _NOTHING)
-    """The conversations that its events belong to."""
-    first_rejects: dict[str, tuple[Place, str]] = field(default_factory=dict)
-    """Reason → where it first occurred, and its message."""
-    reached: Reached | None = None
-    """Where reading goes on when the file has grown; None where it is read anew."""
-    beginning: Beginning | None = None
-    """What the file gave up to there."""
-    spans: bool = False
-    """Whether its conversations are put together from events; then `keys` are some of them, and `days` theirs."""
-    keys: frozenset[str] = frozenset()
-    days: frozenset[str] = frozenset()
-    parsed: tuple[int, int] = (0, 0)
-    """Rejects and ignored records before assembly."""
-    read_from: int = 0
-    """The byte from which on it was read, where what lies before was known."""
-    others_touched: tuple[Touched, ...] = ()
-    """What its other parts touch, where several processes read it."""
-    part: int | None = None
-    """Where the part begins that this is about; None: all of the file."""
-    again: bool = False
-    """Whether it turned out that the file cannot be read in parts."""
+    rejects: int = 0
+    ignored: int = 0
+    failed: int = 0
 
-    def balance(self) -> int:
-        """Records that nothing accounts for; anything but 0 is a fault of the adapter."""
-        return self.records_in - self.records_used - self.rejects.total() - self.ignored.total()
+    def add(self, other: Sums) -> None:
+        """Take in those of other files."""
+        for name in self.__slots__:
+            setattr(self, name, getattr(self, name) + getattr(other, name))
 
 
 @dataclass
@@ -94,7 +43,6 @@ class Report:
     """One run of `ingest`."""
 
     batch_id: str
-    files: list[FileResult] = field(default_factory=list)
     rows: RowCounts = field(default_factory=lambda: RowCounts(0, 0, 0, 0))
     seconds: float = 0.0
     bytes_read: int = 0
@@ -103,64 +51,108 @@ class Report:
     dry_run: bool = False
     drift: list[Drift] = field(default_factory=list)
     """What its sources do differently from their runs before."""
+    results: Results = field(default_factory=Results, repr=False, compare=False)
+    """One a file, in no order."""
+    sums: dict[tuple[str, str | None], Sums] = field(default_factory=dict, repr=False)
+    """By source and adapter."""
+    _states: Counter[str] = field(default_factory=Counter, repr=False)
+    _rejects: Counter[str] = field(default_factory=Counter, repr=False)
+    _ignored: Counter[str] = field(default_factory=Counter, repr=False)
+    _first: dict[str, Place] = field(default_factory=dict, repr=False)
+
+    @property
+    def files(self) -> list[FileResult]:
+        """The result of every file, by uri: made when it is asked for, as it takes a kilobyte a file."""
+        return sorted(self.results, key=lambda result: result.uri)
+
+    def add(self, result: FileResult) -> None:
+        """Take in a file that was read."""
+        self.results.add(result)
+        failed = result.state == "failed"
+        self._states[result.state if failed or result.state == "skipped" else result.change] += 1
+        rejects, ignored = result.rejects.total(), result.ignored.total()
+        sums = self.sums.setdefault((result.source, result.adapter), Sums())
+        sums.files += 1
+        sums.records_in += result.records_in
+        sums.records_used += result.records_used
+        sums.rows += result.rows
+        sums.rejects += rejects
+        sums.ignored += ignored
+        sums.failed += failed
+        if rejects:
+            self._rejects.update(result.rejects)
+        if ignored:
+            self._ignored.update(result.ignored)
+        for reason, (place, _message) in result.first_rejects.items():
+            if reason not in self._first or place.uri < self._first[reason].uri:
+                self._first[reason] = place
+        if result.sha256 is not None:
+            self.bytes_read += result.size
+
+    def add_unchanged(self, change: Change) -> None:
+        """Take in a file that is as it was."""
+        file, known = change.file, change.known
+        assert known is not None
+        self._states["unchanged"] += 1
+        self.results.add_unchanged(
+            file.uri, change.source or "", file.size, file.modified_ns, known.sha256, known.adapter,
+            known.adapter_version, known.state, "unchanged",
+        )  # fmt: skip
+
+    def count(self, rows: RowCounts, assembled: Counter[str] | None = None) -> None:
+        """Take in what a commit did to the rows, and how many were put together from events, by adapter."""
+        self.rows = RowCounts(*map(add, self.rows, rows))
+        self.assembled.update(assembled or {})
 
     def state_counts(self) -> dict[str, int]:
         """Files by what became of them."""
-        counts = Counter(_kind(result) for result in self.files)
-        return {
-            "seen": len(self.files),
-            **{kind: counts[kind] for kind in ("new", "grown", "unchanged", "skipped", "failed")},
-        }
+        counts = {kind: self._states[kind] for kind in ("new", "grown", "unchanged", "skipped", "failed")}
+        return {"seen": len(self.results), **counts}
 
     def rejects(self) -> Counter[str]:
         """Rejects by reason."""
-        return _summed(result.rejects for result in self.files)
+        return self._rejects
 
     def ignored(self) -> Counter[str]:
         """Records left out, by rule."""
-        return _summed(result.ignored for result in self.files)
+        return self._ignored
 
-    def failed(self) -> list[FileResult]:
-        """Files that could not be read, or not to their end."""
-        return [result for result in self.files if result.state == "failed"]
+    def first_rejects(self) -> dict[str, Place]:
+        """Where the first reject of each reason lies."""
+        return self._first
+
+    def has_failed(self) -> bool:
+        """Whether a file could not be read, or not to its end."""
+        return self._states["failed"] > 0
+
+    def failed(self, most: int | None = None) -> list[FileResult]:
+        """Files that could not be read, or not to their end, by uri; of more than `most` those that came first."""
+        failed = (result for result in self.results if result.state == "failed") if self.has_failed() else iter(())
+        return sorted(islice(failed, most), key=lambda result: result.uri)
 
     def to_json(self) -> dict[str, Any]:
         """The object of `etl ingest --json`."""
-        by_adapter: dict[str, dict[str, int]] = {}
-        for result in self.files:
-            if result.adapter is not None and result.change != "unchanged":
-                sums = by_adapter.setdefault(
-                    result.adapter,
-                    {"files": 0, "records_in": 0, "records_used": 0, "rows": 0, "rejects": 0, "ignored": 0},
-                )
-                sums["files"] += 1
-                sums["records_in"] += result.records_in
-                sums["records_used"] += result.records_used
-                sums["rows"] += result.rows
-                sums["rejects"] += result.rejects.total()
-                sums["ignored"] += result.ignored.total()
+        by_adapter: dict[str, Sums] = {}
+        for (_source, adapter), sums in self.sums.items():
+            if adapter is not None:
+                by_adapter.setdefault(adapter, Sums()).add(sums)
         for adapter, rows in self.assembled.items():
-            by_adapter[adapter]["rows"] = rows
+            by_adapter[adapter].rows = rows
+        shown = ("files", "records_in", "records_used", "rows", "rejects", "ignored")
         return {
             "batch_id": self.batch_id,
             "files": self.state_counts(),
-            "records_in": sum(result.records_in for result in self.files),
-            "records_used": sum(result.records_used for result in self.files),
+            "records_in": sum(sums.records_in for sums in self.sums.values()),
+            "records_used": sum(sums.records_used for sums in self.sums.values()),
             "rows": self.rows._asdict(),
             "rejects": dict(sorted(self.rejects().items())),
             "ignored": dict(sorted(self.ignored().items())),
-            "by_adapter": dict(sorted(by_adapter.items())),
+            "by_adapter": {
+                name: {kind: getattr(sums, kind) for kind in shown} for name, sums in sorted(by_adapter.items())
+            },
             "seconds": round(self.seconds, 3),
             "bytes_read": self.bytes_read,
         }
 
 
-def _kind(result: FileResult) -> str:
-    return result.state if result.state in ("skipped", "failed") and result.change != "unchanged" else result.change
-
-
-def _summed(counters: Any) -> Counter[str]:
-    total: Counter[str] = Counter()
-    for counter in counters:
-        total.update(counter)
-    return total
+__all__ = ["UNDETECTED", "FileResult", "Place", "Reached", "Report", "Sums"]

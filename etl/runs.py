@@ -12,7 +12,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from typing import Any, NamedTuple
 
 from etl.intervals import Rate
-from etl.report import FileResult, Report
+from etl.report import Report, Sums
 
 COMPARED = 7
 """Earlier runs of a source that the last one is held against."""
@@ -50,32 +50,19 @@ class Drift(NamedTuple):
 
 def run_report(report: Report, at: str) -> dict[str, Any]:
     """The object that is kept: what `etl ingest --json` prints, when it was, and the same by source."""
-    read: dict[str, list[FileResult]] = {}
-    for result in report.files:
-        if result.change != "unchanged":
-            read.setdefault(result.source, []).append(result)
-    by_source = {source: _summed(report.batch_id, at, source, results) for source, results in sorted(read.items())}
-    kept = {source: {k: v for k, v in run._asdict().items() if k not in _KEYS} for source, run in by_source.items()}
-    return {"at": at, **report.to_json(), "by_source": kept}
+    read: dict[str, Sums] = {}
+    adapters: dict[str, Counter[str]] = {}
+    for (source, adapter), sums in report.sums.items():
+        read.setdefault(source, Sums()).add(sums)
+        adapters.setdefault(source, Counter()).update({} if adapter is None else {adapter: sums.files})
+    by_source = {source: _kept(sums, adapters[source]) for source, sums in sorted(read.items())}
+    return {"at": at, **report.to_json(), "by_source": by_source}
 
 
-_KEYS = frozenset({"batch_id", "at", "source"})
-
-
-def _summed(batch_id: str, at: str, source: str, results: Sequence[FileResult]) -> SourceRun:
-    adapters = Counter(result.adapter for result in results if result.adapter is not None)
-    return SourceRun(
-        batch_id,
-        at,
-        source,
-        len(results),
-        sum(result.records_in for result in results),
-        sum(result.rows for result in results),
-        sum(result.rejects.total() for result in results),
-        sum(result.ignored.total() for result in results),
-        sum(result.state == "failed" for result in results),
-        dict(sorted(adapters.items())),
-    )
+def _kept(sums: Sums, adapters: Counter[str]) -> dict[str, Any]:
+    """The fields of a `SourceRun` below its source."""
+    shown = ("files", "records_in", "rows", "rejects", "ignored", "failed")
+    return {**{name: getattr(sums, name) for name in shown}, "adapters": dict(sorted(adapters.items()))}
 
 
 def source_runs(reports: Iterable[str]) -> list[SourceRun]:

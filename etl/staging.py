@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 FLUSH_BYTES = 8 << 20
 """Source bytes gathered in memory before their rows are redacted and written."""
-FLUSH_ROWS = 20_000
+FLUSH_ROWS = 4_000
 _BYTES_OF_EVENT = 200
 """About so many an event has beside its payload."""
 
@@ -51,6 +51,8 @@ class Settings(NamedTuple):
     """About how long the parts are that a large file of lines is read in."""
     least_growing: int = 1 << 16
     """A smaller file is read whole when it has grown."""
+    wave_files: int = 20_000
+    """So many files are read and committed together; a run of more takes several waves."""
 
 
 class Staging:

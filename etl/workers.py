@@ -5,6 +5,7 @@ The run itself goes over each large file of lines once and hands out its parts a
 
 from __future__ import annotations
 
+import gc
 import heapq
 import multiprocessing
 import threading
@@ -12,7 +13,8 @@ from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from multiprocessing.connection import Connection, wait
 from multiprocessing.process import BaseProcess
-from typing import Any, NamedTuple
+from types import TracebackType
+from typing import Any, NamedTuple, Self
 
 from etl.detection import Skipped, detect
 from etl.errors import LakeError, SourceError
@@ -42,9 +44,9 @@ class ReadOut(NamedTuple):
     staged: list[StagedFile]
 
 
-def read_all(works: Sequence[Work], settings: Settings, workers: int, on_file: OnFile) -> ReadOut:
-    """Read every file, in this process or in `workers` processes; `on_file` hears of each as it is done."""
-    if workers <= 1 or not works or (len(works) == 1 and works[0].size < 2 * settings.part_bytes):
+def read_all(works: Sequence[Work], settings: Settings, pool: Pool, on_file: OnFile) -> ReadOut:
+    """Read every file, in this process or by the pool; `on_file` hears of each as it is done."""
+    if pool.count <= 1 or not works or (len(works) == 1 and works[0].size < 2 * settings.part_bytes):
         reader = Reader(settings)
         results = []
         for work in works:
@@ -53,12 +55,11 @@ def read_all(works: Sequence[Work], settings: Settings, workers: int, on_file: O
         return ReadOut(results, reader.close())
     queue = Queue(works, settings, on_file)
     staged: list[StagedFile] = []
-    with _Pool(workers, settings) as pool:
-        while pool.serve(queue):
-            pass
-        for found, files in pool.finish():
-            queue.take_all(found)
-            staged += files
+    while pool.serve(queue):
+        pass
+    for found, files in pool.finish():
+        queue.take_all(found)
+        staged += files
     return ReadOut(queue.results(), staged)
 
 
@@ -220,40 +221,51 @@ def shares(tasks: Iterable[Task], count: int) -> list[list[Work]]:
     return [share for share in made if share]
 
 
-class _Pool:
-    """The workers, each at the other end of a pipe: processes, and a thread of the run's own process.
+class Pool:
+    """The workers, each at the other end of a pipe: processes, and a thread of the run's own process. They start with
+    the first task and stay for all waves of a run.
 
     A process takes most of a second to start, and the run itself has little to do.
     """
 
     def __init__(self, count: int, settings: Settings) -> None:
-        context = multiprocessing.get_context("spawn")
+        self.count = count
+        self._settings = settings
         self._processes: dict[Connection, BaseProcess] = {}
         self._given: dict[Connection, int] = {}
-        for number in range(1, count):
+
+    def _start(self) -> None:
+        context = multiprocessing.get_context("spawn")
+        for number in range(1, self.count):
             ours, theirs = context.Pipe()
-            process = context.Process(target=_work, args=(theirs, settings, str(number)), daemon=True)
+            process = context.Process(target=_work, args=(theirs, self._settings, str(number)), daemon=True)
             process.start()
             theirs.close()
             self._processes[ours] = process
             self._given[ours] = 0
         ours, theirs = context.Pipe()
-        threading.Thread(target=_work, args=(theirs, settings, "0"), daemon=True).start()
+        threading.Thread(target=_work, args=(theirs, self._settings, "0"), daemon=True).start()
         self._given[ours] = 0
 
-    def __enter__(self) -> _Pool:
+    def __enter__(self) -> Self:
         return self
 
-    def __exit__(self, *_: object) -> None:
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
         for pipe in self._given:
             pipe.close()
         for process in self._processes.values():
+            if kind is None:
+                process.join(5)  # its pipe has ended
             if process.is_alive():
                 process.terminate()
             process.join()
 
     def serve(self, queue: Queue) -> bool:
         """Give idle workers something to do and hear of what is done; False when all is."""
+        if not self._given:
+            self._start()
         for ahead in (0, 1):
             for pipe, given in self._given.items():
                 if given == ahead and (task := queue.next(idle=not ahead)) is not None:
@@ -300,7 +312,7 @@ class _Pool:
         )
 
     def finish(self) -> Iterator[ReadOut]:
-        """What each worker read, once it has written everything."""
+        """What each worker read since it was last asked, once it has written everything."""
         for pipe in self._given:
             self._send(pipe, None)
         for pipe in self._given:
@@ -308,14 +320,17 @@ class _Pool:
 
 
 def _work(pipe: Connection, settings: Settings, worker: str) -> None:
-    """In a worker: read what comes, say so, and give everything at the end."""
+    """In a worker: read what comes and say so, and give everything where a wave ends; until the run does."""
     settle()
-    reader = Reader(settings, worker)
-    results: list[FileResult] = []
     try:
-        while (task := pipe.recv()) is not None:
-            results += read_task(reader, task, pipe.send)
-        pipe.send((results, reader.close()))
+        while True:
+            reader = Reader(settings, worker)
+            results: list[FileResult] = []
+            while (task := pipe.recv()) is not None:
+                results += read_task(reader, task, pipe.send)
+            pipe.send((results, reader.close()))
+            del reader, results
+            gc.collect()
     except (EOFError, BrokenPipeError, ConnectionResetError):
         return  # the run has ended
     except Exception as error:  # noqa: BLE001  (the run says it)

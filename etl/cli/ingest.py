@@ -134,7 +134,7 @@ def ingest(
         from etl.cli.tables import note
 
         print_summary(report, lake)
-        if not report.files:
+        if not report.results:
             note("there is no file where it was to look, or all are excluded")
     send_metrics([report])
     return exit_code([report], fail_on_reject=fail_on_reject)

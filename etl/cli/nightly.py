@@ -74,7 +74,7 @@ def nightly(
 
 def exit_code(reports: Sequence[Report], *, fail_on_reject: bool) -> int:
     """3 where a file failed, or where a record was rejected and that counts as a failure; else 0."""
-    wrong = any(report.failed() or (fail_on_reject and report.rejects()) for report in reports)
+    wrong = any(report.has_failed() or (fail_on_reject and report.rejects()) for report in reports)
     return DONE_WITH_FAILURES if wrong else DONE
 
 

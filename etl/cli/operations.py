@@ -98,7 +98,7 @@ def _replay(lake: str, as_json: bool, source: str | None, reason: str | None, re
         print_json(report.to_json())
     else:
         print_summary(report, lake)
-    return DONE_WITH_FAILURES if report.failed() else DONE
+    return DONE_WITH_FAILURES if report.has_failed() else DONE
 
 
 def _rows(lake: str, query: str, values: Mapping[str, str | None]) -> list[dict[str, Any]]:

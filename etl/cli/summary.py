@@ -62,20 +62,16 @@ def _lines(report: Report) -> Iterator[tuple[str, str]]:
         yield "", f"rejected {count:,} for {reason}, first at {harmless_line(place)}"
     for found in report.drift:
         yield "drift", harmless_line(f"{found.source}: {found.message}")
-    failed = report.failed()
-    for result in failed[:FAILED_SHOWN]:
+    for result in report.failed(FAILED_SHOWN):
         yield "failed", harmless_line(result.error or result.uri)
-    if len(failed) > FAILED_SHOWN:
-        yield "", f"and {len(failed) - FAILED_SHOWN:,} more files"
+    if files["failed"] > FAILED_SHOWN:
+        yield "", f"and {files['failed'] - FAILED_SHOWN:,} more files"
 
 
 def _rejects(report: Report) -> dict[str, tuple[int, str]]:
     """Reason → how many, and where the first lies."""
-    places: dict[str, str] = {}
-    for result in report.files:
-        for reason, (place, _message) in result.first_rejects.items():
-            places.setdefault(reason, str(place))
-    return {reason: (count, places.get(reason, "")) for reason, count in sorted(report.rejects().items())}
+    places = report.first_rejects()
+    return {reason: (count, str(places.get(reason, ""))) for reason, count in sorted(report.rejects().items())}
 
 
 def _next(report: Report, lake: str) -> Iterator[str]:
@@ -83,7 +79,7 @@ def _next(report: Report, lake: str) -> Iterator[str]:
     where = lake_argument(lake)
     if report.dry_run:
         return
-    if report.failed():
+    if report.has_failed():
         yield f"etl sources --state failed{where}    files that could not be read, and why"
     files = report.to_json()["files"]
     if files["skipped"] and not files["new"] + files["grown"] + files["unchanged"]:

@@ -15,8 +15,9 @@ Readers list the live files and open them inside `reading`, which lists and open
 from etl.lake.batch import guest
 from etl.lake.errors import reading
 from etl.lake.forget import Conversation, Forgotten
+from etl.lake.known import KnownFile
 from etl.lake.labels import Label
-from etl.lake.lake import KnownFile, Lake, Migration
+from etl.lake.lake import Lake, Migration
 from etl.lake.log import LiveFile
 from etl.lake.parquet import open_parquet
 from etl.lake.partition import check_source

@@ -20,11 +20,11 @@ from etl.lake.commit import Committing, commit_plan, commit_rows, try_again
 from etl.lake.errors import one_line, reading
 from etl.lake.forget import Conversation, Forgotten, forget
 from etl.lake.history import Commit, batches_since, history
+from etl.lake.known import KnownFile, known_files
 from etl.lake.labels import Label, Masked, label_row
 from etl.lake.log import LiveFile, Snapshot, create_table, snapshot
 from etl.lake.lookup import Lookup
 from etl.lake.migrate import Migrated, migrate_table
-from etl.lake.parquet import open_parquet
 from etl.lake.partition import check_source
 from etl.lake.place import STAGING, Place
 from etl.lake.plan import plan_compaction
@@ -44,26 +44,6 @@ T = TypeVar("T")
 
 _UNDO_ORDER = ("sources", "rejects", "rollouts", "events")
 """The reverse of the order in which a run commits: `sources` marks a file as done."""
-
-
-class KnownFile(NamedTuple):
-    """What `sources` says of a file that was read before (as `schema.SourceFile`)."""
-
-    uri: str
-    size: int
-    modified_at: int | None
-    """Microseconds since 1970."""
-    sha256: str | None
-    adapter: str | None
-    adapter_version: int | None
-    state: str
-    rows: int
-    rejects: int
-    records_in: int
-    records_used: int
-    read_bytes: int | None = None
-    read_sha256: str | None = None
-    read_counts: str | None = None
 
 
 class Migration(NamedTuple):
@@ -237,29 +217,15 @@ class Lake:
         if staged:
             self._commit("sources", staged, decide_sources, still_current)
 
-    def known_files(self, sources: Iterable[str] | None) -> dict[str, dict[str, KnownFile]]:
-        """Every file read before under these source names (None: under any): source → uri → file."""
-        wanted = {check_source(source): dict[str, KnownFile]() for source in sources or ()}
-        columns = list(KnownFile._fields)
-
-        def read() -> dict[str, dict[str, KnownFile]]:
-            found = {source: files.copy() for source, files in wanted.items()}
-            for file in self.live("sources"):
-                if sources is None:
-                    found.setdefault(file.partition["source"], {})
-                if (of_source := found.get(file.partition["source"])) is not None:
-                    with open_parquet(file.path) as opened:
-                        stored = opened.read(columns)
-                    # As a number: Arrow makes times with pandas where that is installed, which takes long to load.
-                    at = stored.schema.get_field_index("modified_at")
-                    stored = stored.set_column(at, "modified_at", stored["modified_at"].cast("int64"))
-                    for batch in stored.select(columns).to_batches(max_chunksize=10_000):
-                        rows = zip(*(column.to_pylist() for column in batch.columns), strict=True)
-                        of_source |= {row[0]: KnownFile(*row) for row in rows}
-            return found
-
+    def known_files(
+        self, sources: Iterable[str] | None, uris: Sequence[str] | None = None
+    ) -> dict[str, dict[str, KnownFile]]:
+        """The files read before under these source names (None: under any), all of them or only those of some `uris`:
+        source → uri → file.
+        """
+        wanted = None if sources is None else {check_source(source) for source in sources}
         with one_line(f"read what {self.root} knows of its sources"):
-            return reading(read)
+            return reading(lambda: known_files(self.live("sources"), wanted, uris))
 
     def write_report(self, text: str) -> None:
         """Keeps what the open batch did, as JSON."""

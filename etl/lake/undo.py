@@ -58,7 +58,10 @@ def undo(to: Committing, table: str, batch_id: str, unread: pa.Table | None = No
 
 
 def _files(to: Committing, table: str, commits: Sequence[Commit]) -> tuple[list[LiveFile], list[LiveFile]]:
-    """The data files that commits took out of a table, and those that they put in and are still to be had."""
+    """The data files that commits took out of a table and others had put in, and those that they put in and are still
+    to be had.
+    """
+    own = {path for commit in commits for path in commit.added}
     added = [
         LiveFile(str(to.place.data_file(table, path)), {}, 0, rows)
         for commit in commits
@@ -68,6 +71,7 @@ def _files(to: Committing, table: str, commits: Sequence[Commit]) -> tuple[list[
         LiveFile(str(to.place.data_file(table, gone.path)), gone.partition, 0, 0)
         for commit in commits
         for gone in commit.removed
+        if gone.path not in own
     ]
     return removed, [file for file in added if to.place.is_there(file.path)]
 

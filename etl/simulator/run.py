@@ -159,7 +159,7 @@ def commit_rows(
         rows=report.attempts,
     )  # fmt: skip
     done = Report(settings.batch_id)
-    commit(lake, settings, done, [result], output.staged, {})
+    commit(lake, settings, done, [result], output.staged, ())
     report.rows = done.rows
 
 

@@ -23,7 +23,7 @@ from etl.opening import LineDigest
 from etl.parts import Work, is_parted, parts
 from etl.pipeline import ingest
 from etl.staging import Settings
-from etl.workers import ReadOut, read_all
+from etl.workers import Pool, ReadOut, read_all
 from tests.contract.harness import SampleLog, sample_logs
 from tests.lakes import NOW
 from tests.reading.nights import CHATS, ODD, SPANS, chat, in_parts, night, span, told
@@ -125,7 +125,8 @@ def test_two_processes_share_one_file(tmp_path: Path, monkeypatch: pytest.Monkey
     heard: list[str] = []
 
     def two(works: list[Work], run: Settings, _workers: int, _on_file: object) -> ReadOut:
-        return read_all(works, run, 2, lambda result: heard.append(result.uri))
+        with Pool(2, run) as pool:
+            return read_all(works, run, pool, lambda result: heard.append(result.uri))
 
     night([tmp_path / "logs"], tmp_path / "one", monkeypatch, **sizes)
     report = night([tmp_path / "logs"], tmp_path / "two", monkeypatch, two, **sizes)
@@ -146,7 +147,8 @@ def test_a_worker_that_is_killed_is_one_clear_error(tmp_path: Path, monkeypatch:
         (tmp_path / f"{number}.jsonl").write_bytes(chat(number) + b"\n")
 
     def kill(works: list[Work], run: Settings, _workers: int, _on_file: object) -> ReadOut:
-        return read_all(works, run, 2, lambda _result: _kill_workers())
+        with Pool(2, run) as pool:
+            return read_all(works, run, pool, lambda _result: _kill_workers())
 
     with monkeypatch.context() as patched:
         patched.setattr(etl.workers, "read_all", kill)

@@ -1,0 +1,159 @@
+"""The results of a run, one a file, kept whole but out of memory: a night may see a million files."""
+
+from __future__ import annotations
+
+import pickle
+import tempfile
+import weakref
+from collections import Counter
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from operator import attrgetter
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from etl.events import Touched
+
+if TYPE_CHECKING:
+    from etl.growing import Beginning
+
+HELD = 1_000
+"""So many results are in memory before they are written down."""
+
+
+class Place(NamedTuple):
+    """Where something is to be found in a source."""
+
+    uri: str
+    line: int | None
+    offset: int | None
+
+    def __str__(self) -> str:
+        return self.uri if self.line is None else f"{self.uri}:{self.line} (byte {self.offset})"
+
+
+class Reached(NamedTuple):
+    """The whole lines of a file that were read: their bytes, number and digest."""
+
+    size: int
+    lines: int
+    sha256: str
+
+
+_NOTHING = Touched()
+"""What most files touch, one for all."""
+
+
+@dataclass(slots=True)
+class FileResult:
+    """One file of a run. `state` is that of `schema.SourceFile`, or `unchanged` where it was not read."""
+
+    uri: str
+    source: str
+    size: int = 0
+    modified_ns: int = 0
+    sha256: str | None = None
+    adapter: str | None = None
+    adapter_version: int | None = None
+    state: str = "done"
+    change: str = "new"
+    """new, grown or unchanged, against what the lake knew."""
+    error: str | None = None
+    records_in: int = 0
+    records_used: int = 0
+    rows: int = 0
+    rejects: Counter[str] = field(default_factory=Counter)
+    ignored: Counter[str] = field(default_factory=Counter)
+    touched: Touched = field(default_factory=lambda: _NOTHING)
+    """The conversations that its events belong to."""
+    first_rejects: dict[str, tuple[Place, str]] = field(default_factory=dict)
+    """Reason → where it first occurred, and its message."""
+    reached: Reached | None = None
+    """Where reading goes on when the file has grown; None where it is read anew."""
+    beginning: Beginning | None = None
+    """What the file gave up to there."""
+    spans: bool = False
+    """Whether its conversations are put together from events; then `keys` are some of them, and `days` theirs."""
+    keys: frozenset[str] = frozenset()
+    days: frozenset[str] = frozenset()
+    parsed: tuple[int, int] = (0, 0)
+    """Rejects and ignored records before assembly."""
+    read_from: int = 0
+    """The byte from which on it was read, where what lies before was known."""
+    others_touched: tuple[Touched, ...] = ()
+    """What its other parts touch, where several processes read it."""
+    part: int | None = None
+    """Where the part begins that this is about; None: all of the file."""
+    again: bool = False
+    """Whether it turned out that the file cannot be read in parts."""
+
+    def balance(self) -> int:
+        """Records that nothing accounts for; anything but 0 is a fault of the adapter."""
+        return self.records_in - self.records_used - self.rejects.total() - self.ignored.total()
+
+
+_TOLD = (
+    "uri", "source", "size", "modified_ns", "sha256", "adapter", "adapter_version", "state", "change", "error",
+    "records_in", "records_used", "rows", "rejects", "ignored", "first_rejects", "reached", "read_from",
+)  # fmt: skip
+"""What is told of a file when its run is over; the rest is for the commit."""
+_told = attrgetter(*_TOLD)
+_COUNTED = tuple(_TOLD.index(name) for name in ("rejects", "ignored", "first_rejects"))
+
+
+class Results:
+    """What a run has found out about each file, in the order in which it came: written to a file without a name, which
+    goes with the last reader.
+    """
+
+    def __init__(self, folder: Path | None = None) -> None:
+        """`folder` is where to write; by default where the system keeps temporary files."""
+        self._folder = folder
+        self._held: list[tuple[Any, ...]] = []
+        self._file: Any = None
+        self._written: list[int] = []
+        self._number = 0
+
+    def __len__(self) -> int:
+        return self._number
+
+    def add(self, result: FileResult) -> None:
+        """Take in what is known of a file now."""
+        values = _told(result)
+        self._add(tuple(value or None if place in _COUNTED else value for place, value in enumerate(values)))
+
+    def add_unchanged(self, *values: Any) -> None:
+        """The same of a file that was not read, given as the first fields of a result up to `change`."""
+        self._add(values)
+
+    def _add(self, values: tuple[Any, ...]) -> None:
+        self._number += 1
+        self._held.append(values)
+        if len(self._held) == HELD:
+            self._write()
+
+    def _write(self) -> None:
+        if self._file is None:
+            self._file = tempfile.TemporaryFile(dir=self._folder)  # noqa: SIM115  (it is read after the run)
+            weakref.finalize(self, self._file.close)
+        text = pickle.dumps(self._held, pickle.HIGHEST_PROTOCOL)
+        self._file.write(text)
+        self._written.append(len(text))
+        self._held = []
+
+    def __iter__(self) -> Iterator[FileResult]:
+        at = 0
+        for size in self._written:
+            self._file.seek(at)
+            lot = self._file.read(size)
+            self._file.seek(0, 2)
+            at += size
+            yield from map(_result, pickle.loads(lot))  # our own, of this process
+        yield from map(_result, list(self._held))
+
+
+def _result(values: tuple[Any, ...]) -> FileResult:
+    told = dict(zip(_TOLD, values, strict=False))
+    rejects, ignored = told.pop("rejects", None), told.pop("ignored", None)
+    first = told.pop("first_rejects", None)
+    return FileResult(**told, rejects=Counter(rejects), ignored=Counter(ignored), first_rejects=dict(first or {}))

@@ -1,0 +1,160 @@
+"""The files below a folder, one after another in the order of their paths, whatever their number.
+
+Held are the names of the folders that lead to where the walk is; those of a folder with very many as bytes.
+"""
+
+from __future__ import annotations
+
+import fnmatch
+import os
+import re
+import stat
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import NamedTuple
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from etl.journal import SUFFIX
+from etl.remote import path_of
+
+MANY = 20_000
+"""So many names of one folder are held as they are."""
+
+
+class FoundFile(NamedTuple):
+    """A file to read. `uri` is the plain absolute path or an object's URI; an archive member follows after `!`."""
+
+    uri: str
+    place: str
+    """What the system opens: for a member its archive, and a name that is no UTF-8 with all its bytes."""
+    size: int
+    modified_ns: int
+    member: str | None = None
+
+    @property
+    def path(self) -> Path:
+        """The same as a path, made when it is asked for: a run may find a million files."""
+        return path_of(self.place)
+
+
+class Exclusion:
+    """What is left out: globs over the whole path, the path below the given folder, and the names of both."""
+
+    def __init__(self, patterns: Sequence[str]) -> None:
+        self._matches = re.compile("|".join(map(fnmatch.translate, patterns))).match if patterns else None
+
+    def __bool__(self) -> bool:
+        return self._matches is not None
+
+    def leaves_out(self, *texts: str) -> bool:
+        """Whether one of these matches."""
+        return self._matches is not None and any(map(self._matches, texts))
+
+
+def walk(root: str, exclude: Exclusion) -> Iterator[FoundFile]:
+    """The files below a folder by path; lakes, and what links to folders lead to, are left out.
+
+    A folder that cannot be listed is given like a file: reading it fails, and the report names it.
+    """
+    given = "" if root == "." else root.removesuffix("/") + "/"
+    top = absolute(root).removesuffix("/") + "/"
+    try:
+        waiting = [("", *_names(top))]
+    except OSError:
+        yield found_at(absolute(root))
+        return
+    while waiting:
+        below, names, logs = waiting[-1]
+        name = next(names, None)
+        if name is None:
+            waiting.pop()
+        elif name.endswith("/"):
+            if not (exclude and exclude.leaves_out(name[:-1])):
+                try:
+                    waiting.append((below + name, *_names(top + below + name)))
+                except OSError:
+                    yield found_at((top + below + name)[:-1])
+        elif not (exclude and exclude.leaves_out(given + below + name, below + name, name)):
+            file = found_at(top + below + name)
+            yield with_log(file) if name + SUFFIX in logs else file
+
+
+def _names(folder: str) -> tuple[Iterator[str], set[str]]:
+    """What lies in a folder by name, folders with a slash after it; and the logs of databases among it."""
+    names: list[str] = []
+    packed: list[pa.Array] = []
+    logs: set[str] = set()
+    with os.scandir(folder) as entries:
+        for entry in entries:
+            name = entry.name
+            if name.endswith(SUFFIX):
+                logs.add(name)
+            if _is_folder(entry):
+                if _tells_of_lake(entry):
+                    return iter(()), set()
+                if entry.is_symlink():
+                    continue
+                name += "/"
+            names.append(name)
+            if len(names) == MANY:
+                packed.append(pa.array(map(os.fsencode, names), pa.large_binary()))
+                names.clear()
+    if packed:
+        packed.append(pa.array(map(os.fsencode, names), pa.large_binary()))
+        return _in_order(pa.concat_arrays(packed)), logs
+    names.sort(key=os.fsencode)
+    return iter(names), logs
+
+
+def _in_order(names: pa.Array) -> Iterator[str]:
+    order = pc.array_sort_indices(names)
+    for first in range(0, len(names), 1_000):
+        yield from map(os.fsdecode, names.take(order.slice(first, 1_000)).to_pylist())
+
+
+def _is_folder(entry: os.DirEntry[str]) -> bool:
+    try:
+        return entry.is_dir()
+    except OSError:
+        return False
+
+
+def _tells_of_lake(entry: os.DirEntry[str]) -> bool:
+    """Whether the folder that holds this one is a lake, or a table of one."""
+    return entry.name == "_delta_log" or (entry.name == "rollouts" and is_log(Path(entry.path, "_delta_log")))
+
+
+def is_log(folder: Path) -> bool:
+    """Whether the log of a Delta table lies there."""
+    try:
+        return folder.is_dir()
+    except OSError:
+        return False
+
+
+def absolute(path: str) -> str:
+    """The whole path; a link keeps its own name."""
+    return os.path.abspath(path)  # noqa: PTH100
+
+
+def found_at(place: str) -> FoundFile:
+    """The file of an absolute path; one of no size where nothing can be said of it."""
+    # A name that is no UTF-8 is shown with its bytes escaped, as a table can hold it.
+    uri = place if place.isascii() else os.fsencode(place).decode("utf-8", "backslashreplace")
+    try:
+        status = os.stat(place)  # noqa: PTH116  (a Path for each of a million files costs more than the call)
+    except OSError:
+        return FoundFile(uri, place, 0, 0)
+    if stat.S_ISREG(status.st_mode):
+        return FoundFile(uri, place, status.st_size, status.st_mtime_ns)
+    return FoundFile(uri, place, 0 if stat.S_ISDIR(status.st_mode) else -1, status.st_mtime_ns)
+
+
+def with_log(file: FoundFile) -> FoundFile:
+    """A database as new as its log, which is read with it."""
+    try:
+        return file._replace(modified_ns=max(file.modified_ns, Path(f"{file.place}{SUFFIX}").stat().st_mtime_ns))
+    except OSError:
+        return file

@@ -1,0 +1,163 @@
+"""Files on their way into the lake, so many at a time that a run needs no more memory for a million of them.
+
+What is to be read is gathered until it is a wave: it is read and committed before more is looked for. A wave is what a
+run of its own would be (nothing of it is visible before it is committed, its files are marked as done last), only that
+all of a run are one batch. So what a run that is cut off has committed stays, and the next one reads the rest. A
+conversation whose records lie in files of two waves is put together by both.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import gc
+from collections.abc import Callable, Collection, Sequence
+from types import TracebackType
+from typing import TYPE_CHECKING, NamedTuple, Self
+
+from etl.changes import Change, Known
+from etl.keys import lake_key
+from etl.lake import Lake, StagedFile
+from etl.policies import KEYED
+from etl.report import UNDETECTED, FileResult, Report
+from etl.staging import Settings
+
+if TYPE_CHECKING:
+    from etl.parts import Work
+    from etl.workers import ReadOut
+
+
+class Progress(NamedTuple):
+    """How far a run is. `phase` is reading or committing; sizes are bytes on disk; of files, those found so far."""
+
+    phase: str
+    files: int
+    of_files: int
+    size: int
+    of_size: int
+
+
+OnProgress = Callable[[Progress], None]
+
+
+class Told:
+    """Tells of each file that was read how far the run is."""
+
+    def __init__(self, progress: OnProgress | None) -> None:
+        self._progress = progress
+        self._files = self._size = self._of_files = self._of_size = 0
+
+    def expect(self, works: Sequence[Work]) -> None:
+        """These are read next."""
+        self._of_files += len(works)
+        self._of_size += sum(work.size for work in works)
+
+    def file(self, result: FileResult) -> None:
+        """A file has been read."""
+        self._files += 1
+        self._size += max(result.size, 0)
+        if self._progress is not None:
+            phase = "committing" if self._files == self._of_files else "reading"
+            most = max(self._of_files, self._files), max(self._of_size, self._size)
+            self._progress(Progress(phase, self._files, most[0], self._size, most[1]))
+
+
+class Readers(NamedTuple):
+    """Who reads: so many processes, or a Ray cluster."""
+
+    workers: int
+    engine: str
+    ray_address: str | None
+
+
+class Waves:
+    """What is found, gathered into waves; each is read and committed when it is full."""
+
+    def __init__(self, lake: Lake, settings: Settings, report: Report, readers: Readers, told: Told) -> None:
+        self._lake = lake
+        self._settings = settings
+        self._report = report
+        self._readers = readers
+        self._told = told
+        self._begun = contextlib.ExitStack()
+        self._reading: Callable[[Sequence[Work]], ReadOut] | None = None
+        self._waiting: list[Change] = []
+        self._undetected: set[str] = set()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self._begun.__exit__(kind, error, trace)
+
+    def take(self, found: Sequence[Change], known: Known) -> None:
+        """Take in some files, and what was known of them."""
+        before = known[UNDETECTED]
+        for change in found:
+            if change.kind == "unchanged":
+                self._report.add_unchanged(change)
+                continue
+            self._waiting.append(change)
+            if change.file.uri in before:
+                self._undetected.add(change.file.uri)
+            if len(self._waiting) >= self._settings.wave_files:
+                self.read()
+
+    def read(self) -> None:
+        """Read and commit what waits."""
+        if not self._waiting:
+            return
+        from etl.parts import Work
+
+        changes, self._waiting = self._waiting, []
+        undetected, self._undetected = self._undetected, set()
+        is_later = self._reading is not None
+        reading = self._reading or self._begin()
+        works = [Work(change.file, change.known) for change in changes]
+        self._told.expect(works)
+        read = reading(works)
+        kinds = {change.file.uri: change.kind for change in changes if change.kind != "new"}
+        del changes, works
+        for result in read.results:
+            result.change = kinds.get(result.uri, "new")
+        finish(self._lake, self._settings, self._report, read.results, read.staged, undetected, is_later=is_later)
+        gc.collect()  # it is off while a run lasts, and waves have no end
+
+    def _begin(self) -> Callable[[Sequence[Work]], ReadOut]:
+        """What reads is loaded where there is something to read, and started once."""
+        self._settings = settings = keyed(self._lake, self._settings)
+        on_file = self._told.file
+        if self._readers.engine == "ray":
+            from etl.ray_reading import cluster, read_on_ray
+
+            ray = self._begun.enter_context(cluster(self._readers.ray_address))
+            self._reading = lambda works: read_on_ray(ray, works, settings, on_file)
+        else:
+            from etl import workers
+
+            pool = self._begun.enter_context(workers.Pool(self._readers.workers, settings))
+            self._reading = lambda works: workers.read_all(works, settings, pool, on_file)
+        return self._reading
+
+
+def keyed(lake: Lake, settings: Settings) -> Settings:
+    """The settings with the key of the lake's pseudonyms, where the policy needs one."""
+    if settings.redact not in KEYED or settings.key is not None:
+        return settings
+    return settings._replace(key=lake_key(lake.id, make=not settings.dry_run))
+
+
+def finish(
+    lake: Lake, settings: Settings, report: Report, read: Sequence[FileResult], staged: Sequence[StagedFile],
+    undetected: Collection[str] = (), *, is_later: bool = False,
+) -> None:  # fmt: skip
+    """Commit what was read, and count it. `undetected` are the files among these that no adapter read before; a wave
+    is a later one where the run has committed another.
+    """
+    if (read or staged) and not settings.dry_run:
+        from etl.committing import commit
+
+        commit(lake, settings, report, read, staged, undetected, is_later=is_later)
+    for result in read:
+        report.add(result)
