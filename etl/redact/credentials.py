@@ -102,7 +102,7 @@ _FILE = re.compile(r".*\.(?:pem|key|crt|json|ya?ml|txt|env|toml|ini|py|js|ts|md|
 _NAMES_A_CREDENTIAL = re.compile(
     r"(?i)passw|passphrase|secret|token|credential|api_?key|(?:^|_)(?:key|pwd|auth)(?:$|_)"
 )
-_BASE64 = re.compile(r"/[A-Za-z0-9+/]+={1,2}|/(?=[^\n]*\+)(?=[^\n]*[A-Z])[A-Za-z0-9+/]{40,}={0,2}")
+_BASE64 = re.compile(r"/[A-Za-z0-9+/]+={1,2}|/[A-Za-z0-9+/]{40,}")
 """What is base64 though it begins as a path does."""
 _NAME = re.compile(r"[A-Za-z_]+(?:[.:/][A-Za-z_]+)*|[A-Za-z_-]+[0-9]{1,2}|[a-z_-]+-v?(?:[0-9]{1,2}|20[0-9]{2})")
 """What is a name and nothing else."""
@@ -226,7 +226,7 @@ def is_value(value: str, name: str) -> bool:
     if lower == name.lower() or _FILE.fullmatch(value):
         return False
     if value[0] == "/" and len(value) >= 28 and _BASE64.fullmatch(value) and looks_random(value):
-        return True
+        return not any(part.islower() and part.isalpha() and len(part) > 2 for part in value.split("/"))
     if _PLACEHOLDER_START.match(value.lower()) or _PLACEHOLDER_START.match(lower) or _PLACEHOLDER_PART.search(lower):
         return False
     return not (_NAMES_A_CREDENTIAL.search(value) and _NAME.fullmatch(value))

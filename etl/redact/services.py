@@ -47,7 +47,7 @@ def _simple(rule: str, *prefixes: str, body: str = r"[A-Za-z0-9_-]{16,}") -> lis
 
 _SERVICES = (
     Service("anthropic_key", "sk-", r"ant-[A-Za-z0-9_-]{12,}"),
-    Service("openai_key", "sk-", r"(?:proj|svcacct|admin)-[A-Za-z0-9_-]{12,}"),
+    Service("openai_key", "sk-", r"(?:proj|svcacct|admin|service|None)-[A-Za-z0-9_-]{12,}"),
     Service("openai_key", "sk-", r"[A-Za-z0-9]{20,}"),
     Service("openrouter_key", "sk-", r"or-[A-Za-z0-9_-]{12,}"),
     Service("langfuse_secret", "sk-", r"lf-[A-Za-z0-9-]{12,}"),
@@ -176,6 +176,47 @@ _SERVICES = (
     *_simple("kaggle_token", "KGAT_", body=r"[0-9a-f]{32}"),
     *_simple("cursor_key", "crsr_", body=r"[0-9a-f]{32,}"),
     *_simple("octopus_key", "API-", body=r"[A-Z0-9]{26,32}(?![A-Za-z0-9])"),
+    *_simple("datadog_key", "ddapp_", "ddpat_", body=r"[A-Za-z0-9_]{30,}"),
+    *_simple("mandrill_key", "md-", body=r"[A-Za-z0-9_-]{22}(?![A-Za-z0-9_-])"),
+    *_simple("plaid_token", "access-sandbox-", "access-development-", "access-production-", body=r"[0-9a-f-]{36}"),
+    *_simple("braintree_token", "access_token$", body=r"(?:production|sandbox)\$[0-9a-z]{16}\$[0-9a-f]{32}"),
+    *_simple("payment_key", "live_", "test_", body=r"[A-Za-z0-9]{30,40}(?![A-Za-z0-9_])"),
+    *_simple("woocommerce_key", "cs_", body=r"[0-9a-f]{40}(?![0-9A-Za-z])"),
+    *_simple("telnyx_key", "KEY0", body=r"[0-9A-F]{31}_[A-Za-z0-9]{22}"),
+    *_simple("snyk_token", "snyk_uat.", "snyk_sat.", body=r"[A-Za-z0-9_.-]{20,}"),
+    *_simple(
+        "packagist_token",
+        *(f"packagist_{kind}_" for kind in ("uut", "ack", "out", "acs", "ort", "orv")),
+        body=r"[A-Za-z0-9]{24,}",
+    ),
+    *_simple("yandex_token", "t1.", body=r"[A-Za-z0-9_-]{80,}\.[A-Za-z0-9_=-]{60,}"),
+    *_simple("pubnub_key", "sec-c-", body=r"[A-Za-z0-9-]{36,}={0,2}"),
+    *_simple("dbt_token", "dbtc_", "dbtu_", "dbts_", body=r"[A-Za-z0-9_-]{30,}"),
+    *_simple("trello_token", "ATTA", body=r"[0-9a-fA-F]{64,}"),
+    *_simple("wandb_key", "wandb_v1_", body=r"[A-Za-z0-9_]{30,}"),
+    *_simple("google_key", "AQ.Ab8R", body=r"[A-Za-z0-9_-]{30,}"),
+    *_simple("modal_token", "as-", body=r"[A-Za-z0-9]{22}(?![A-Za-z0-9_-])"),
+    *_simple("daytona_key", "dtn_", body=r"[0-9a-f]{40,}"),
+    *_simple("stytch_secret", "secret-live-", "secret-test-", body=r"[A-Za-z0-9_-]{24,}={0,2}"),
+    *_simple("statsig_key", "secret-", body=r"[A-Za-z0-9]{40,}(?![A-Za-z0-9_-])"),
+    *_simple("infisical_token", "st.", body=r"[0-9a-f]{24}\.[0-9a-f]{32}\.[0-9a-f]{32}"),
+    *_simple("checkly_key", "cu_", body=r"[0-9a-f]{32}(?![0-9A-Za-z])"),
+    *_simple("axiom_token", "xaat-", "xapt-", body=r"[0-9a-f-]{36}"),
+    *_simple("xata_key", "xau_", body=r"[A-Za-z0-9]{30,}"),
+    *_simple("fauna_key", "fnA", body=r"[A-Za-z0-9_-]{36,40}(?![A-Za-z0-9_-])"),
+    *_simple("imagekit_key", "private_", body=r"[A-Za-z0-9+/]{24,32}={1,2}"),
+    *_simple("together_key", "tgp_v1_", body=r"[A-Za-z0-9_-]{40,}"),
+    *_simple("cockroach_key", "CCDB1_", body=r"[A-Za-z0-9]{22}_[A-Za-z0-9]{40}"),
+    *_simple("onepassword_key", "A3-", body=r"[A-Z0-9]{6}-(?:[A-Z0-9]{6}|[A-Z0-9]{5})(?:-[A-Z0-9]{5,6}){3,4}"),
+    *_simple("swarm_token", "SWMTKN-1-", body=r"[0-9a-z]{40,}-[0-9a-z]{20,}"),
+    *_simple("clickup_token", "pk_", body=r"[0-9]{6,10}_[A-Z0-9]{32}(?![A-Za-z0-9])"),
+    *_simple("zapier_key", "sk-ak-", body=r"[A-Za-z0-9_-]{20,}"),
+    *_simple("readme_key", "rdme_", body=r"[0-9a-z]{60,}"),
+    *_simple("duffel_token", "duffel_live_", "duffel_test_", body=r"[A-Za-z0-9_=-]{40,}"),
+    *_simple("frame_token", "fio-u-", body=r"[A-Za-z0-9_=-]{50,}"),
+    *_simple("scalingo_token", "tk-us-", body=r"[A-Za-z0-9_-]{48}"),
+    *_simple("secret_key", "sk_prod_", "sk_dev_", "sk_staging_", body=r"[A-Za-z0-9_]{24,}"),
+    *_simple("anyscale_key", "esecret_", "aph0_", body=r"[A-Za-z0-9_]{24,}"),
     *_simple("cloudflare_key", "v1.0-", body=r"[0-9a-f]{24}-[0-9a-f]{32,}"),
 )
 _BY_PREFIX = {
@@ -183,7 +224,7 @@ _BY_PREFIX = {
     for prefix, group in itertools.groupby(_SERVICES, lambda service: service.prefix)
 }
 _INNER = ("k_live_", "k_test_")
-"""Prefixes that come after a first letter (`sk_live_`, `rk_test_`)."""
+"""Prefixes that come after a first letter (`sk_live_`, `rk_test_`); `pk_live_` begins what pages may show."""
 _BLOB = 24
 _IN_BLOB = re.compile(rf"(?=[^A-Z]*[A-Z])(?=[^a-z]*[a-z])(?=[^0-9]*[0-9])[A-Za-z0-9+/]{{{_BLOB}}}")
 """What stands before a prefix that long base64 has by chance."""
@@ -194,12 +235,14 @@ _SHAPES = (
     Shape("slack_webhook", "hooks.slack.com/",
           re.compile(r"(?:https?://)?hooks\.slack\.com/(?:services|workflows|triggers)/[A-Za-z0-9/_]{20,}"), 8),
     Shape("teams_webhook", "webhook.office.com/",
-          re.compile(r"https?://[\w-]{1,64}\.webhook\.office\.com/webhookb2/[\w@-]{36,80}/[A-Za-z]{4,32}/[\w/-]{32,120}"),
+          re.compile(r"https?://[\w-]{1,64}\.webhook\.office\.com/webhookb2/[\w@-]{36,80}/[A-Za-z]{4,32}/"
+              r"[\w/-]{32,120}"),
           80),
     Shape("webhook", "/hooks/catch/", re.compile(r"/hooks/catch/[0-9]{4,12}/[a-z0-9]{6,12}"), 0),
     Shape("webhook", "/bot/v2/hook/", re.compile(r"/bot/v2/hook/[0-9a-f-]{36}"), 0),
     Shape("discord_webhook", "/webhooks/",
-          re.compile(r"https?://[a-z.]{0,10}discord(?:app)?\.com/api(?:/v\d+)?/webhooks/[0-9]{15,20}/[A-Za-z0-9_-]{20,}"),
+          re.compile(r"https?://[a-z.]{0,10}discord(?:app)?\.com/api(?:/v\d+)?/webhooks/[0-9]{15,20}/"
+              r"[A-Za-z0-9_-]{20,}"),
           48),
     Shape("discord_webhook", "/webhooks/", re.compile(r"/webhooks/[0-9]{15,20}/[A-Za-z0-9_-]{20,}"), 0),
     Shape("discord_token", ".",
@@ -213,14 +256,32 @@ _SHAPES = (
           re.compile(r"(?<![A-Za-z0-9])[A-Za-z0-9]{14}\.atlasv1\.[A-Za-z0-9_=-]{40,}"), 14),
     Shape("airtable_token", "pat", re.compile(r"(?<![A-Za-z0-9])pat[A-Za-z0-9]{14}\.[0-9a-f]{40,}"), 0),
     Shape("mailchimp_key", "-us", re.compile(r"(?<![0-9A-Za-z])[0-9a-f]{32}-us[0-9]{1,2}(?![0-9A-Za-z])"), 32),
+    Shape("mailgun_key", "-",
+          re.compile(r"(?<![0-9A-Za-z-])[0-9a-f]{32}-[0-9a-f]{8}-[0-9a-f]{8}(?![0-9A-Za-z-])"), 32),
+    Shape("salesforce_token", "!AQ", re.compile(r"(?<![A-Za-z0-9])00D[A-Za-z0-9]{12,15}!AQ[A-Za-z0-9._]{60,}"), 18),
+    Shape("fcm_key", ":APA91b", re.compile(r"(?<![A-Za-z0-9_-])AAAA[A-Za-z0-9_-]{7}:APA91b[A-Za-z0-9_-]{100,}"), 11),
+    Shape("ably_key", ".", re.compile(r"(?<![A-Za-z0-9._-])[A-Za-z0-9_-]{6}\.[A-Za-z0-9_-]{6}:"
+        r"[A-Za-z0-9_-]{40,44}(?![\w-])"), 6),
+    Shape("asana_token", "/",
+          re.compile(r"(?<![\w/.])[12]/[0-9]{15,17}(?:/[0-9]{15,17})?:[0-9a-f]{32}(?![0-9A-Za-z])"), 1),
+    Shape("deepl_key", ":fx", re.compile(r"(?<![0-9a-f-])[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}:fx(?![\w])"), 36),
+    Shape("apollo_key", "service:", re.compile(r"service:[\w-]{2,64}:[A-Za-z0-9_-]{22}(?![\w-])"), 0),
     Shape("twilio_key", "SK", re.compile(r"(?<![0-9A-Za-z])SK[0-9a-f]{32}(?![0-9A-Za-z])"), 0),
 )  # fmt: skip
+_COMMON = {
+    ".": re.compile(r"\.(?=[A-Za-z0-9_-]{6}[.:])"),
+    "-": re.compile(r"(?<=[0-9a-f])-(?=[0-9a-f]{8}-[0-9a-f]{8}(?![0-9A-Za-z-]))"),
+    "/": re.compile(r"(?<=[12])/(?=[0-9]{15})"),
+}
+"""Literals that stand everywhere, with what stands around them in a key."""
 SUSPECT = "|".join(
     (
         *(re.escape(service.prefix) + service.sign for service in _SERVICES if service.sign != _LONG),
         "(?:" + "|".join(re.escape(service.prefix) for service in _SERVICES if service.sign == _LONG) + ")" + _LONG,
         r"hooks\.slack\.com/|webhook\.office\.com/|/hooks/catch/|/bot/v2/hook/|"
         r"/webhooks/[0-9]|[A-Za-z0-9]\.[A-Za-z0-9_-]{6}\.[A-Za-z0-9_-]{9}",
+        r"[0-9a-f]{20}-[0-9a-f]{8}-[0-9a-f]{8}|!AQ[A-Za-z0-9._]{12}|:APA91b|\.[A-Za-z0-9_-]{6}:[A-Za-z0-9_-]{12}",
+        r"[12]/[0-9]{15}|[0-9a-f]{8}:fx|service:[A-Za-z0-9_-]+:[A-Za-z0-9]",
         r"[0-9]:AA[A-Za-z0-9]|[0-9]Q~|JQQJ99|[0-9a-f]NRAL|\.atlasv1\.|pat[A-Za-z0-9]{6}|[0-9a-f]-us[0-9]|SK[0-9a-f]{6}",
     )
 )
@@ -233,7 +294,8 @@ def spans(view: View) -> Iterator[Span]:
         done = 0
         for place in view.places(prefix, lower=False):
             before = view.text[max(0, place - _BLOB) : place]
-            if place < done or (before[-1:].isalnum() and prefix not in _INNER) or _IN_BLOB.fullmatch(before):
+            touched = before[-1:] == "p" if prefix in _INNER else before[-1:].isalnum()
+            if place < done or touched or _IN_BLOB.fullmatch(before):
                 continue
             for rule, body in bodies:
                 match = body.match(view.text, place + len(prefix))
@@ -250,8 +312,8 @@ def _shapes(view: View) -> Iterator[Span]:
     for shape in _SHAPES:
         if shape.literal not in text:
             continue
-        if shape.literal == ".":
-            places: Iterator[int] = (match.start() for match in re.finditer(r"\.(?=[A-Za-z0-9_-]{6}\.)", text))
+        if shape.literal in _COMMON:
+            places: Iterator[int] = (match.start() for match in _COMMON[shape.literal].finditer(text))
         else:
             places = view.places(shape.literal, lower=False)
         for place in places:

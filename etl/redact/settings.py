@@ -38,12 +38,20 @@ _SETTINGS = re.compile(
 _QUERY = re.compile(
     r"[?&;](?:amp;)?(?:app_?id|auth|api_?auth|ticket|jwt|hmac|sas|auth_?code|pat)=(?P<value>[A-Za-z0-9_.~%-]{16,2048})"
 )
+_SUFFIXES = re.compile(
+    r"(?<![A-Za-z0-9])[A-Za-z0-9_]{2,40}_(?:PAT|CREDS?|AUTH|SEED|SASL|SAS|HMAC|COOKIE|BEARER|PRIVKEY|SKEY"
+    r"|CERTIFICATE|JWT|DSN_KEY"
+    r"|pat|creds?|auth|seed|sas|hmac|cookie|bearer"
+    r"|privkey)[\"']?[ ]{0,3}[:=][ ]{0,3}[\"']?(?P<value>[A-Za-z0-9_.~+/=:%-]{16,2048})"
+)
 _NEAR = 600
 SUSPECT = (
     r"(?i:_?(?:salt|pepper)[\"']? *(?:[:=,]|=>) *[\"']?[^\s\"']{4}|define\( *[\"'][a-z_]+_(?:key|salt)[\"'],"
     r"|(?:app|cookie|session|signing|secret|encryption|api|jwt|previous)_?keys *[\"']? *[:=]|session\(\{[^{}]*keys:"
     r"|[{,\s]key *[\"']? *[:=] *[\"']?[a-z0-9+/_=-]{16}|[?&;](?:app_?id|auth|api_?auth|ticket|jwt|hmac|sas"
     r"|auth_?code|pat)=[a-z0-9_.~%-]{16})"
+    r"|_(?i:pat|creds?|auth|seed|sasl|sas|hmac|cookie|bearer|privkey|skey|certificate|jwt"
+    r"|dsn_key)[\"']? *[\"']? *[:=] *[\"']?[A-Za-z0-9_.~+/=:%-]{16}"
     r"|(?:^|\n|[\"'])(?i:key) *[\"']? *[:=] *[\"']?[A-Za-z0-9+/_=-]{16}"
 )
 """What a string must match (in RE2, on its padded form) before `spans` can find something."""
@@ -70,6 +78,9 @@ def spans(view: View) -> Iterator[Span]:
                         yield view.span(*key.span(), "secret_key", 1)
     if "key" in lower:
         yield from _of_parents(view)
+    for match in _SUFFIXES.finditer(text) if "_" in text else ():
+        if looks_random(match["value"], strict=True) and "://" not in match["value"] and is_value(match["value"], ""):
+            yield view.span(*match.span("value"), "secret", 1)
     if "=" in text:
         for match in _QUERY.finditer(text):
             if looks_random(match["value"]) and is_value(match["value"], ""):
