@@ -2,19 +2,22 @@
 
 from __future__ import annotations
 
+import contextlib
+import fnmatch
 import heapq
 import os
 import re
 from collections.abc import Iterable, Iterator, Sequence
-from itertools import chain
+from itertools import chain, count, islice
 from pathlib import Path
 from typing import NamedTuple
 
+import pyarrow as pa
+
 from etl.errors import SourceError, UsageError
-from etl.journal import SUFFIX
 from etl.opening import zip_members
 from etl.remote import is_remote, remote_path
-from etl.walk import Exclusion, FoundFile, absolute, found_at, walk, with_log
+from etl.walk import MANY, Exclusion, FoundFile, absolute, found_at, in_order, is_folder, walk, with_log
 
 _GLOB = re.compile(r"[*?\[]")
 
@@ -25,6 +28,10 @@ class _Root(NamedTuple):
     key: bytes
     """Its absolute path, with a slash after a folder's: no file of it lies before that."""
     given: str
+
+    def is_whole(self) -> bool:
+        """Whether it was given by that path."""
+        return self.key.removesuffix(b"/") == os.fsencode(self.given)
 
 
 def discover(paths: Iterable[str | Path], exclude: Sequence[str] = ()) -> list[FoundFile]:
@@ -39,8 +46,8 @@ def find(paths: Iterable[str | Path], exclude: Sequence[str] = ()) -> Iterator[F
     `exclude` globs are matched against the whole path, the path below the given folder, and the name.
     UsageError, before the first, where a path does not exist or a glob matches nothing.
     """
-    roots = sorted({_root(given) for path in paths for given in _roots(str(path))})
-    return chain.from_iterable(_overlapping(roots, Exclusion(exclude)))
+    roots = _packed(_root(given) for path in paths for given in _roots(str(path)))
+    return _in_turn(_unpacked(roots), Exclusion(exclude))
 
 
 def members(file: FoundFile) -> list[FoundFile]:
@@ -52,34 +59,46 @@ def members(file: FoundFile) -> list[FoundFile]:
     return [file._replace(uri=f"{file.uri}!{name}", member=name) for name in names] or [file]
 
 
-def _overlapping(roots: Sequence[_Root], exclude: Exclusion) -> Iterator[Iterator[FoundFile]]:
-    """The files of each root; those of roots that lie in one another as one."""
-    first = 0
-    while first < len(roots):
-        key, last = roots[first].key, first + 1
-        while last < len(roots) and (roots[last].key == key or (key[-1:] == b"/" and roots[last].key.startswith(key))):
-            last += 1
-        alone = last == first + 1
-        yield _files(roots[first], exclude) if alone else _merged(roots[first:last], exclude)
-        first = last
+def _packed(roots: Iterable[_Root]) -> pa.Array:
+    """As bytes: a glob may match very many files."""
+    texts = (root.key if root.is_whole() else b"%b\0%b" % (root.key, os.fsencode(root.given)) for root in roots)
+    lots = iter(lambda: list(islice(texts, MANY)), [])
+    return pa.concat_arrays([pa.array(lot, pa.large_binary()) for lot in ([], *lots)])
 
 
-def _merged(roots: Sequence[_Root], exclude: Exclusion) -> Iterator[FoundFile]:
-    """The files of roots that lie in one another, each once; a root is looked into when its turn has come."""
+def _unpacked(roots: pa.Array) -> Iterator[_Root]:
+    """In the order of their keys."""
+    for text in in_order(roots):
+        key, _, given = text.partition(b"\0")
+        yield _Root(key, os.fsdecode(given or key.removesuffix(b"/")))
+
+
+def _in_turn(roots: Iterator[_Root], exclude: Exclusion) -> Iterator[FoundFile]:
+    """The files of all roots by path, each once. A root is looked into when its turn has come, beside those that it
+    lies in.
+    """
     begun: list[tuple[bytes, int, FoundFile, Iterator[FoundFile]]] = []
+    numbers = count()
     last = ""
-    to_begin = 0
-    while begun or to_begin < len(roots):
-        if to_begin < len(roots) and (not begun or roots[to_begin].key <= begun[0][0]):
-            number, files = to_begin, _files(roots[to_begin], exclude)
-            to_begin += 1
+    following = next(roots, None)
+    while begun or following is not None:
+        if following is not None and (not begun or following.key <= begun[0][0]):
+            root, following = following, next(roots, None)
+            number, files = next(numbers), _files(root, exclude)
+            if not begun and (following is None or not _overlap(root, following)):
+                yield from files
+                continue
         else:
             _, number, file, files = heapq.heappop(begun)
             if file.uri != last:
                 last = file.uri
                 yield file
-        if (following := next(files, None)) is not None:
-            heapq.heappush(begun, (os.fsencode(following.place), number, following, files))
+        if (further := next(files, None)) is not None:
+            heapq.heappush(begun, (os.fsencode(further.place), number, further, files))
+
+
+def _overlap(root: _Root, following: _Root) -> bool:
+    return following.key == root.key or (root.key.endswith(b"/") and following.key.startswith(root.key))
 
 
 def _root(given: str) -> _Root:
@@ -87,10 +106,10 @@ def _root(given: str) -> _Root:
         path = remote_path(given)
         return _Root(os.fsencode(f"{given}/" if path.is_dir() else given), given)
     whole = absolute(given)
-    return _Root(os.fsencode(whole.removesuffix("/") + "/" if Path(given).is_dir() else whole), given)
+    return _Root(os.fsencode(whole.removesuffix("/") + "/" if is_folder(whole) else whole), given)
 
 
-def _roots(given: str) -> list[str]:
+def _roots(given: str) -> Iterable[str]:
     if given.startswith("file://"):
         given = given.removeprefix("file://")
     elif is_remote(given):
@@ -99,17 +118,28 @@ def _roots(given: str) -> list[str]:
     if path.exists() or path.is_symlink():
         return [str(path)]
     matches = _matches(path)
-    if not matches:
+    if (first := next(matches, None)) is None:
         raise UsageError(f"{given}: no such file or folder, and no file matches it as a glob")
-    return matches
+    return chain([first], matches)
 
 
-def _matches(pattern: Path) -> list[str]:
+def _matches(pattern: Path) -> Iterator[str]:
     """What a glob matches; `**` follows no link to a folder, as two that lead back would never end."""
     # Two stars that are not all of a part mean one.
     parts = [part if part == "**" else re.sub(r"\*\*+", "*", part) for part in pattern.parts]
     fixed = next((number for number, part in enumerate(parts) if _GLOB.search(part)), len(parts))
-    return list(map(str, Path(*parts[:fixed]).glob(str(Path(*parts[fixed:]))))) if fixed < len(parts) else []
+    if fixed == len(parts):
+        return
+    folders, name = Path(*parts[:fixed]), parts[-1]
+    if name == "**" or not _GLOB.search(name):
+        yield from map(str, folders.glob(str(Path(*parts[fixed:]))))
+        return
+    # Folders are few; `Path.glob` would hold all the files of one.
+    fits = re.compile(fnmatch.translate(name)).match
+    for folder in folders.glob(str(Path(*parts[fixed:-1]))) if fixed < len(parts) - 1 else (folders,):
+        with contextlib.suppress(OSError), os.scandir(folder) as entries:
+            top = str(folder / "_")[:-1]
+            yield from (top + entry.name for entry in entries if fits(entry.name))
 
 
 def _remote_roots(given: str) -> list[str]:
@@ -136,9 +166,8 @@ def _files(root: _Root, exclude: Exclusion) -> Iterator[FoundFile]:
 
 
 def _file(given: str, exclude: Exclusion) -> Iterator[FoundFile]:
-    if not exclude.leaves_out(given, Path(given).name):
-        file = found_at(absolute(given))
-        yield with_log(file) if Path(f"{given}{SUFFIX}").exists() else file
+    if not (exclude and exclude.leaves_out(given, Path(given).name)):
+        yield with_log(found_at(absolute(given)))
 
 
 def _remote_files(root: _Root, exclude: Exclusion) -> Iterator[FoundFile]:

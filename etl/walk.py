@@ -103,15 +103,16 @@ def _names(folder: str) -> tuple[Iterator[str], set[str]]:
                 names.clear()
     if packed:
         packed.append(pa.array(map(os.fsencode, names), pa.large_binary()))
-        return _in_order(pa.concat_arrays(packed)), logs
+        return map(os.fsdecode, in_order(pa.concat_arrays(packed))), logs
     names.sort(key=os.fsencode)
     return iter(names), logs
 
 
-def _in_order(names: pa.Array) -> Iterator[str]:
-    order = pc.array_sort_indices(names)
-    for first in range(0, len(names), 1_000):
-        yield from map(os.fsdecode, names.take(order.slice(first, 1_000)).to_pylist())
+def in_order(packed: pa.Array) -> Iterator[bytes]:
+    """Packed texts from the least on, some of them in memory at a time."""
+    order = pc.array_sort_indices(packed)
+    for first in range(0, len(packed), 1_000):
+        yield from packed.take(order.slice(first, 1_000)).to_pylist()
 
 
 def _is_folder(entry: os.DirEntry[str]) -> bool:
@@ -123,14 +124,14 @@ def _is_folder(entry: os.DirEntry[str]) -> bool:
 
 def _tells_of_lake(entry: os.DirEntry[str]) -> bool:
     """Whether the folder that holds this one is a lake, or a table of one."""
-    return entry.name == "_delta_log" or (entry.name == "rollouts" and is_log(Path(entry.path, "_delta_log")))
+    return entry.name == "_delta_log" or (entry.name == "rollouts" and is_folder(f"{entry.path}/_delta_log"))
 
 
-def is_log(folder: Path) -> bool:
-    """Whether the log of a Delta table lies there."""
+def is_folder(place: str) -> bool:
+    """Whether a folder lies there, or a link to one."""
     try:
-        return folder.is_dir()
-    except OSError:
+        return stat.S_ISDIR(os.stat(place).st_mode)  # noqa: PTH116  (as in `found_at`)
+    except (OSError, ValueError):
         return False
 
 
@@ -145,7 +146,7 @@ def found_at(place: str) -> FoundFile:
     uri = place if place.isascii() else os.fsencode(place).decode("utf-8", "backslashreplace")
     try:
         status = os.stat(place)  # noqa: PTH116  (a Path for each of a million files costs more than the call)
-    except OSError:
+    except (OSError, ValueError):
         return FoundFile(uri, place, 0, 0)
     if stat.S_ISREG(status.st_mode):
         return FoundFile(uri, place, status.st_size, status.st_mtime_ns)
@@ -153,8 +154,9 @@ def found_at(place: str) -> FoundFile:
 
 
 def with_log(file: FoundFile) -> FoundFile:
-    """A database as new as its log, which is read with it."""
+    """A database as new as the log beside it, which is read with it; any other file as it is."""
     try:
-        return file._replace(modified_ns=max(file.modified_ns, Path(f"{file.place}{SUFFIX}").stat().st_mtime_ns))
-    except OSError:
+        log = os.stat(file.place + SUFFIX)  # noqa: PTH116  (as in `found_at`)
+    except (OSError, ValueError):
         return file
+    return file._replace(modified_ns=max(file.modified_ns, log.st_mtime_ns))

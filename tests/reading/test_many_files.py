@@ -157,9 +157,12 @@ def test_results_come_back_whole() -> None:
 _names = st.lists(st.sampled_from(["a", "a.b", "a0", "a!", "b", "é", "z-wal", "z"]), min_size=1, max_size=4)
 
 
-@given(st.lists(_names, max_size=12), st.integers(1, 4), st.lists(_names, max_size=3))
-def test_files_come_by_path_each_once(paths: list[list[str]], many: int, roots: list[list[str]]) -> None:
-    """However few names are held as they are, and however roots lie in one another."""
+_GLOBS = ("*", "a*", "**", "**/*", "**/a*", "*/a", "*/*", "**/[ab]", "a/**/z*")
+
+
+@given(st.lists(_names, max_size=12), st.integers(1, 4), st.lists(_names, max_size=3), st.sampled_from(_GLOBS))
+def test_files_come_by_path_each_once(paths: list[list[str]], many: int, roots: list[list[str]], glob: str) -> None:
+    """However few names are held as they are, and however roots lie in one another; globs are those of `Path.glob`."""
     with tempfile.TemporaryDirectory() as name, pytest.MonkeyPatch.context() as patch:
         patch.setattr(etl.walk, "MANY", many)
         top = Path(name).resolve()
@@ -171,6 +174,9 @@ def test_files_come_by_path_each_once(paths: list[list[str]], many: int, roots: 
         given = [top, *(path for parts in roots if (path := top.joinpath(*parts)).exists())]
         found = [file.uri for file in find(given)]
         assert found == sorted(found) == sorted(_walked(top))
+        matched = list(top.glob(glob))
+        files = {str(path) for path in matched if path.is_file()}.union(*map(_walked, matched))
+        assert not matched or [file.uri for file in find([top / glob])] == sorted(files)
 
 
 def _walked(top: Path) -> Iterable[str]:
