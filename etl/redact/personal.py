@@ -15,23 +15,24 @@ import re
 from collections import defaultdict
 from collections.abc import Iterator, Set
 
-import pyarrow as pa
 from stdnum import iban, luhn
+from stdnum.exceptions import ValidationError
 
 from etl.redact import national, phones
 from etl.redact.escapes import View
 from etl.redact.families import Family, Found
-from etl.redact.sieve import matching
+from etl.redact.sieve import Sieve
 from etl.redact.spans import Span, pseudonym
 from etl.redact.texts import Texts
 
-VERSION = "personal-3"
+VERSION = "personal-4"
 """Changes when one of these rules does."""
 RANK = 1
 """Below the rules for secrets: an address in the login of a URL is the login's."""
 
 _EMAIL = re.compile(
-    r"(?<![\w.%+/@-])(?:mailto:)?(?P<value>[A-Za-z0-9_?](?:[\w.%+'?-]{0,62}[\w?])?(?:@|%40)(?:[A-Za-z0-9?](?:[A-Za-z0-9?-]{0,61}[A-Za-z0-9?])?\.)+[A-Za-z]{2,24})(?![A-Za-z0-9@])"
+    r"(?<![\w.%+/@-])(?:mailto:)?(?P<value>[A-Za-z0-9_?](?:[\w.%+'?-]{0,62}[\w?])?(?:@"
+    r"|%40)(?:[A-Za-z0-9?](?:[A-Za-z0-9?-]{0,61}[A-Za-z0-9?])?\.)+[A-Za-z]{2,24})(?![A-Za-z0-9@])"
 )
 _LATIN = 0x24F
 """The last letter of Latin Extended-B."""
@@ -53,6 +54,7 @@ _NO_PERSON = frozenset({"git", "hg", "svn", "this", "super"})
 _NETWORKS = (
     r"4\d{12}(?:\d{3}){0,2}|5[1-5]\d{14}|2(?:22[1-9]|2[3-9]\d|[3-6]\d\d|7[01]\d|720)\d{12}|3[47]\d{13}"
     r"|6(?:011|5\d\d|4[4-9]\d)\d{12}|35(?:2[89]|[3-8]\d)\d{12}|3(?:0[0-5]|[68]\d)\d{11}|62\d{14,17}"
+    r"|(?:50(?:18|20|38|[6-8]\d)|5893|6304|6390|67\d\d|220[0-4]|9792)\d{12}"
 )
 """Lengths and beginnings of the networks' numbers (ISO/IEC 7812)."""
 _BARE_CARD = (
@@ -62,7 +64,10 @@ _BARE_CARD = (
 """Those that count without groups: 13, 14, 17 to 19 digits in a row are rather a time or an id."""
 _GROUPS = r"[2-6]\d{3}GAP\d{4}GAP\d{4}GAP\d{1,7}|3\d{3}GAP\d{6}GAP\d{4,5}|[2-6](?:GAP\d){12,18}"
 """How numbers of cards are grouped, `GAP` standing for what is between the groups."""
+_SIFT_GROUPS = r"[2-6]\d{3}GAP\d{4}GAP\d{4}|3\d{3}GAP\d{6}GAP\d{4}|[2-6](?:GAP\d){6}"
+"""Their beginnings."""
 _SIFT_GAP = r"(?:[ .-]|[^\x00-\x7f]){1,2}"
+_SIFT_GROUPS = _SIFT_GROUPS.replace("GAP", _SIFT_GAP)
 _DIGITS = re.compile(r"[2-6](?<![\w.+-].)(?:[ .?-]?\d){11}")
 _CARD = re.compile(_NETWORKS)
 _CARD_FORM = re.compile(rf"(?:{_BARE_CARD}|{_GROUPS.replace('GAP', '[ .?-]')})(?![\w-])(?!\.\d)")
@@ -71,12 +76,13 @@ _IBAN = re.compile(r"[A-Za-z](?<![A-Za-z0-9].)[A-Za-z]\d{2}(?:[ .?-]?[A-Za-z0-9]
 _IPV4 = re.compile(r"(?<![\w.])(?<!v)(?P<value>(?:\d{1,3}\.){3}\d{1,3})(?![\w-])(?!\.\d)")
 _IPV6 = re.compile(r"(?<![\w:.])(?P<value>(?:[0-9A-Fa-f]{0,4}:){2,7}[0-9A-Fa-f]{0,4})(?![\w:])(?!\.\w)")
 _VERSION_WORD = re.compile(
-    r"(?i)(?:versions?|release|build|\bv|ver\.?|\bsections?|\bsec\.?|chapter|clause|paragraph|figure|table|rule|rfc"
+    r"(?i)(?:versions?|release|build|\bv(?![a-z])|ver\.?|\bsections?|\bsec\.?|chapter|clause|paragraph"
+    r"|figure|table|rule|rfc"
     r"|driver|firmware|\boid|upgrade[ds]? (?:from|to)|step|appendix|revision|\brev\.?|patch|kernel|\bsdk|assembly)"
-    r"[\w.-]{0,12}[ :=>\"'`(\[]{0,6}\Z|[A-Za-z]/\Z|==\Z|[A-Za-z][_-]\Z|@\Z"
+    r"[\w.-]{0,12}[ :=>\"'`(\[]{0,6}\Z|[A-Za-z]/\Z|==\Z|[A-Za-z][_-]\Z"
 )
 """What stands before numbers with dots that are none of a host: versions, sections, what a browser says it is."""
-_SHELL = re.compile(r"\b(?:ssh|scp|sftp|rsync|mosh)\b[^\n|;&]{0,80}\Z")
+_SHELL = re.compile(r"\b(?:ssh(?:-copy-id)?|scp|sftp|rsync|mosh)(?![\w-])[^\n|;&]{0,80}\Z")
 _INSIDE_HOSTS = frozenset({"internal", "intranet", "lan", "local", "localdomain", "localhost", "corp", "home"})
 
 
@@ -97,11 +103,9 @@ class Personal:
     def suspects(self, texts: Texts) -> dict[int, frozenset[str]]:
         """The places of the texts that may hold something personal, and of which families."""
         found: defaultdict[int, set[str]] = defaultdict(set)
-        places = matching(texts.padded, "|".join(family.suspect for family in self.families))
-        few = texts.padded.take(pa.array(places, pa.int64()))
-        for family in self.families if places else ():
-            for index in matching(few, family.suspect):
-                found[places[index]].add(family.name)
+        for name, places in _SIEVE.matching(texts).items():
+            for place in places:
+                found[place].add(name)
         return {place: frozenset(names) for place, names in found.items()}
 
     def spans(self, view: View, sought: Set[str] | None = None) -> Iterator[Span]:
@@ -163,9 +167,18 @@ def _cards(view: View) -> Iterator[Found]:
 def _iban_end(value: str) -> int:
     """Where the IBAN ends that this begins with; 0 where it begins with none. A word in capitals may follow it."""
     for end in range(len(value), 14, -1):
-        if value[end - 1].isalnum() and iban.is_valid(_bare(value[:end])):
+        if value[end - 1].isalnum() and _is_iban(_bare(value[:end])):
             return end
     return 0
+
+
+def _is_iban(value: str) -> bool:
+    """By its length, its letters and ISO 7064; what single banks check besides is their own."""
+    try:
+        iban.validate(value, check_country=False)
+    except ValidationError:
+        return False
+    return True
 
 
 def _addresses(view: View) -> Iterator[Found]:
@@ -178,8 +191,28 @@ def _addresses(view: View) -> Iterator[Found]:
                 continue
             if form is _IPV4 and _VERSION_WORD.search(text[max(0, match.start() - 32) : match.start()]):
                 continue
+            if form is _IPV4 and _counts_up(text, match):
+                continue
             if _is_of_somebody(address):
                 yield "ip", *match.span("value"), str(address)
+
+
+def _counts_up(text: str, match: re.Match[str]) -> bool:
+    """Four small numbers that nothing around them says to be an address: a version or a section."""
+    if max(map(int, match["value"].split("."))) >= _SMALL or _OF_PORT.match(text, match.end()):
+        return False
+    return not _ADDRESSED.search(text, max(0, match.start() - 64), match.end() + 40)
+
+
+_SMALL = 32
+_OF_PORT = re.compile(r":\d{2,5}(?!\d)|/(?:[89]|[12]\d|3[0-2])(?!\d)| - - \[")
+_ADDRESSED = re.compile(
+    r"(?i)(?<![a-z])ip(?![a-z])|ipv4|addr|host|server|client|subnet|network|gateway|\bdns\b|ping|\bssh\b"
+    r"|\bcurl\b|peer|remote"
+    r"|router|firewall|source|src|dst|\bA [0-9]|://|inet|listen|bind|connect|login|log in"
+    r"|signed? in|forwarded"
+)
+"""What says that numbers with dots are an address."""
 
 
 def _is_of_somebody(address: ipaddress.IPv4Address | ipaddress.IPv6Address) -> bool:
@@ -211,7 +244,7 @@ def _bare(value: str) -> str:
 
 FAMILIES = (
     Family("email", r"[^\s@](?:@|%40)[^\s@]+\.[A-Za-z]{2}", _emails),
-    Family("card", rf"(?:^|[^\w.+-])(?:{_BARE_CARD}|{_GROUPS.replace('GAP', _SIFT_GAP)})(?:[^\w-]|$)", _cards),
+    Family("card", rf"(?:^|[^\w.+-])(?:{_BARE_CARD}|{_SIFT_GROUPS})", _cards),
     Family("iban", rf"(?:^|[^A-Za-z0-9])[A-Za-z]{{2}}\d{{2}}(?:(?:{_SIFT_GAP})?[A-Za-z0-9]){{11}}", _ibans),
     Family(
         "ip",
@@ -219,6 +252,7 @@ FAMILIES = (
         r"|(?:^|[^\w:.])::[0-9A-Fa-f]|(?:[0-9A-Fa-f]{1,4}:){7}[0-9A-Fa-f]",
         _addresses,
     ),
-    Family("national_id", national.SUSPECT, national.found),
-    Family("phone", phones.SUSPECT, phones.found),
+    *national.FAMILIES,
+    *phones.FAMILIES,
 )
+_SIEVE = Sieve({family.name: family.suspect for family in FAMILIES})

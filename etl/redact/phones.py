@@ -9,7 +9,7 @@ import re
 from collections.abc import Iterator
 
 from etl.redact.escapes import View
-from etl.redact.families import Found
+from etl.redact.families import Family, Found
 
 _GAP = r"[ ().\-/?]{0,3}"
 """What stands between the digits of one number; a `?` is a character outside ASCII, such as a space that holds."""
@@ -17,8 +17,8 @@ _PLUS = re.compile(
     rf"(?<![\w+.])(?P<value>\+[1-9]\d{{7,14}}(?![\d.])|(?:\+ ?|00|011[ -]?)[1-9](?:{_GAP}\d){{6,14}}(?![\w-])(?!\.\d))"
 )
 _NORTH_AMERICA = re.compile(
-    r"(?<![\w.+-])(?P<value>(?:1[-. ?])?(?:\([2-9]\d\d\)[ ?-]?|[2-9]\d\d[-. ?/])[2-9]\d\d[-. ?]\d{4}"
-    r"(?: ?(?:x|ext\.?) ?\d{1,6})?)(?![\w-])(?!\.\d)"
+    r"(?<![\w.+-])(?<!\d )(?P<value>(?:1[-. ?])?(?:\([2-9]\d\d\)[ ?-]?|[2-9]\d\d[-. ?/])[2-9]\d\d[-. ?]\d{4}"
+    r"(?: ?(?:x|ext\.?) ?\d{1,6})?)(?![\w-])(?!\.\d)(?! \d)"
 )
 _WORDS = (
     r"phone|\btel\b|\btel[.:]|telef|telephone|t[?]l[?]phone|t[?]phone|mobil|m[?]vil|m[?]bil|\bcell|\bcelular"
@@ -52,6 +52,12 @@ _DATE = re.compile(
 )
 _DUMP = re.compile(r"\b(?:[0-9][a-f]|[a-f][0-9a-f])\b")
 """A byte beside others in a dump of a file or a network."""
+_RUN = re.compile(r"\d[\d ().\-/?]{5,}")
+_FEWEST = 6
+"""Digits of the shortest number that is told from others."""
+_AROUND = 72
+"""Characters around digits that are looked at: more than a word right before them needs."""
+_LONGEST_WORD = 32
 _NEAR = 80
 """Characters between a word and a number of its own country that is not right after it."""
 _REGIONS = ("US", "GB", "DE", "FR", "ES", "IT", "NL", "IN", "BR", "MX", "AU", "JP", "PL", "SE", "CH", "AT", "BE")
@@ -59,41 +65,58 @@ _REGIONS = ("US", "GB", "DE", "FR", "ES", "IT", "NL", "IN", "BR", "MX", "AU", "J
 
 _SIFT_GAP = r"(?:[ ().\-/]|[^\x00-\x7f]){0,4}"
 _SIFT_WORDS = _WORDS.replace("[?]", ".") + f"|{_NEAR_WORDS}|{_NUMBER}"
-SUSPECT = "|".join(
-    (
-        rf"(?:\+ ?|(?:^|[^\w+.])(?:00|011[ -]?))[1-9](?:{_SIFT_GAP}\d){{6}}",
-        r"(?:^|[^\w.+-])(?:\([2-9]\d\d\)|[2-9]\d\d)(?:[-. /]|[^\x00-\x7f])?[2-9]\d\d(?:[-. ]|[^\x00-\x7f])\d{4}",
-        rf"(?i:{_SIFT_WORDS})|{_ASIDE.pattern}",
-    )
-)
-"""What a string must match (in RE2, on its padded form) before `found` can find something."""
 
 
-def found(view: View) -> Iterator[Found]:
-    """The phone numbers in a view: kind, place, and E.164."""
-    text = view.text
-    for match in _PLUS.finditer(text):
+def _with_country(view: View) -> Iterator[Found]:
+    """Kind, place, and E.164."""
+    for match in _PLUS.finditer(view.text):
         number = _parsed("+" + re.sub(r"\A(?:00|011)|\D", "", match["value"].replace(" ", "")), None)
         if number:
             yield "phone", *match.span("value"), number
-    for match in _NORTH_AMERICA.finditer(text):
+
+
+def _of_north_america(view: View) -> Iterator[Found]:
+    for match in _NORTH_AMERICA.finditer(view.text):
         digits = re.sub(r"\D", "", re.split("[xe]", match["value"])[0])
         yield "phone", *match.span("value"), "+1" + digits[-10:]
-    for match in _CALLED.finditer(text):
-        number = _national(match["value"])
-        if number and not _DUMP.search(text, match.end(), match.end() + 8):
-            yield "phone", *match.span("value"), number
-    words = [match.span() for match in _WORD.finditer(text)]
-    if not view.flat.isascii():
-        words += [match.span() for match in _ASIDE.finditer(view.flat)]
-    for match in _NATIONAL.finditer(text) if words else ():
-        start, end = match.span("value")
-        if _DUMP.search(text, max(0, start - 8), end + 8):
-            continue
-        if any(first - _NEAR // 2 <= end and start <= last + _NEAR for first, last in words):
+
+
+def _called(view: View) -> Iterator[Found]:
+    """Numbers that a word says are phones', where digits are that can be a number's."""
+    text = view.text
+    for start, end in _regions(text):
+        for match in _CALLED.finditer(text, start, end):
             number = _national(match["value"])
-            if number:
-                yield "phone", start, end, number
+            if number and not _DUMP.search(text, match.end(), match.end() + 8):
+                yield "phone", *match.span("value"), number
+        for match in _NATIONAL.finditer(text, start, end):
+            first, last = match.span("value")
+            if not _DUMP.search(text, max(0, first - 8), last + 8) and _is_near_word(view, first, last):
+                number = _national(match["value"])
+                if number:
+                    yield "phone", first, last, number
+
+
+def _regions(text: str) -> list[tuple[int, int]]:
+    """Where digits are that can be a number's, with what may be said of it around them."""
+    regions: list[tuple[int, int]] = []
+    for run in _RUN.finditer(text):
+        if sum(map(str.isdigit, run.group())) < _FEWEST:
+            continue
+        start, end = max(0, run.start() - _AROUND), run.end() + _AROUND
+        if regions and start <= regions[-1][1]:
+            regions[-1] = regions[-1][0], end
+        else:
+            regions.append((start, end))
+    return regions
+
+
+def _is_near_word(view: View, first: int, last: int) -> bool:
+    start, end = max(0, first - _NEAR - _LONGEST_WORD), last + _NEAR // 2 + _LONGEST_WORD
+    words = list(_WORD.finditer(view.text, start, end))
+    if not view.flat.isascii():
+        words += _ASIDE.finditer(view.flat, start, end)
+    return any(word.start() - _NEAR // 2 <= last and first <= word.end() + _NEAR for word in words)
 
 
 def _national(value: str) -> str | None:
@@ -114,3 +137,15 @@ def _parsed(value: str, region: str | None, *, valid: bool = False) -> str | Non
         return None
     fits = phonenumbers.is_valid_number(number) if valid else phonenumbers.is_possible_number(number)
     return str(phonenumbers.format_number(number, phonenumbers.PhoneNumberFormat.E164)) if fits else None
+
+
+FAMILIES = (
+    Family("phone of a country", rf"(?:\+ ?|(?:^|[^\w+.])(?:00|011[ -]?))[1-9](?:{_SIFT_GAP}\d){{6}}", _with_country),
+    Family(
+        "phone of North America",
+        r"(?:^|[^\w.+-])(?:1(?:[-. ]|[^\x00-\x7f])?)?(?:\([2-9]\d\d\)|[2-9]\d\d)(?:[-. /]|[^\x00-\x7f])?"
+        r"[2-9]\d\d(?:[-. ]|[^\x00-\x7f])\d{4}",
+        _of_north_america,
+    ),
+    Family("phone that is called so", rf"(?i:{_SIFT_WORDS})|{_ASIDE.pattern}", _called),
+)

@@ -36,8 +36,6 @@ if TYPE_CHECKING:
 
 IN_ONE_PASS = importlib.util.find_spec("hyperscan") is not None
 _CACHE = platformdirs.user_cache_path("rollout-etl", appauthor=False) / "signs"
-_FORM = 1
-"""Changes when what `in_bytes` makes of a sign does."""
 _KEPT = 8
 """Compiled signs that stay: of other versions, policies and machines that share the folder."""
 _EDGES = (("(?:^|", "(?:"), ("|^|", "|"), ("(?:$|", "(?:"), ("|$|", "|"), ("|$)", ")"))
@@ -49,6 +47,7 @@ _WIDE = re.compile(r"\[\^|\\[SWD]|\.")
 """How a token begins that may stand for a character outside ASCII."""
 _WIDE_AS_CLASS = {".": r"\n", r"\S": r"\s", r"\W": r"\w", r"\D": r"\d"}
 """What such a token does not stand for."""
+_BACKSLASH = "\\"
 _NOT_ASCII = r"\x80-\xff"
 _CHARACTER = r"[\xc2-\xf4][\x80-\xbf]{1,3}"
 """One outside ASCII in UTF-8."""
@@ -101,7 +100,9 @@ def _compiled(signs: list[str]) -> hyperscan.Database:
     """Signs by their number, from the user's cache folder if they are there: compiling takes 0.2 s, reading 1 ms."""
     import hyperscan
 
-    told = repr((_FORM, signs, metadata.version("hyperscan"), platform.machine(), platform.processor()))
+    told = repr(
+        (Path(__file__).read_bytes(), signs, metadata.version("hyperscan"), platform.machine(), platform.processor())
+    )
     kept = _CACHE / f"{hashlib.sha256(told.encode()).hexdigest()}.hs"
     with contextlib.suppress(OSError, hyperscan.HyperscanError):
         if _is_private(kept.parent):
@@ -139,7 +140,7 @@ def in_bytes(sign: str) -> list[str]:
     r"""A sign as expressions over the bytes of joined texts: one for each of its branches, as Hyperscan likes them.
 
     >>> in_bytes("(?i:pass|(?:^|[^a-z])pw)|a.?b")
-    ['(?i:pass)', '(?i:(?:[^a-z])pw)', 'a(?:[^\\n\\x80-\\xff]|[\\xc2-\\xf4][\\x80-\\xbf]{1,3})?b']
+    ['(?i:pass)', '(?i:(?:[^a-z])pw)', 'a(?:[^\\x80-\\xff\\n]|[\\xc2-\\xf4][\\x80-\\xbf]{1,3})?b']
     """
     for edge, rest in _EDGES:
         sign = sign.replace(edge, rest)
@@ -167,7 +168,8 @@ def _piece_in_bytes(piece: re.Match[str]) -> str:
         return piece.group()
     if piece["least"] is not None and (piece["most"] == "" or int(piece["most"] or piece["least"]) >= _MANY):
         return f"{token}{{{piece['least']},}}"
-    narrow = f"{token[:-1]}{_NOT_ASCII}]" if token[0] == "[" else f"[^{_WIDE_AS_CLASS[token]}{_NOT_ASCII}]"
+    others = token[2:-1] if token[0] == "[" else _WIDE_AS_CLASS[token]
+    narrow = f"[^{_NOT_ASCII}{_BACKSLASH if others.startswith(']') else ''}{others}]"
     return f"(?:{narrow}|{_CHARACTER}){times}"
 
 

@@ -5,6 +5,8 @@ from __future__ import annotations
 from etl.redact import name_cues, name_forms, people, postal, postal_forms, recognition
 from etl.redact.families import Family
 from etl.redact.personal import FAMILIES, Personal
+from etl.redact.sieve import matching
+from etl.redact.texts import Texts
 
 
 def version() -> str:
@@ -17,11 +19,18 @@ class Strict(Personal):
 
     @property
     def families(self) -> tuple[Family, ...]:
-        return _FAMILIES
+        return (*FAMILIES, *_NAMES_AND_ADDRESSES)
+
+    def suspects(self, texts: Texts) -> dict[int, frozenset[str]]:
+        """As `Personal.suspects`. RE2 is asked for names and addresses: what looks like them is nearly everywhere."""
+        found = super().suspects(texts)
+        for family in _NAMES_AND_ADDRESSES:
+            for place in matching(texts.padded, family.suspect):
+                found[place] = found.get(place, frozenset()) | {family.name}
+        return found
 
 
-_FAMILIES = (
-    *FAMILIES,
+_NAMES_AND_ADDRESSES = (
     Family("person", f"{name_forms.SIFT}|{name_cues.SIFT}", people.found),
     Family("address", postal_forms.SIFT, postal.found),
 )
