@@ -255,4 +255,5 @@ FAMILIES = (
     *national.FAMILIES,
     *phones.FAMILIES,
 )
-_SIEVE = Sieve({family.name: family.suspect for family in FAMILIES})
+SIGNS = {family.name: family.suspect for family in FAMILIES}
+_SIEVE = Sieve(SIGNS)

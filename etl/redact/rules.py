@@ -176,4 +176,5 @@ _KINDS = (
     _Kind("nearby", nearby.SUSPECT, nearby.spans, nearby.SIGN),
 )
 _UNCLEAR = "unclear"
-_SIEVE = Sieve({kind.name: kind.sign or kind.suspect for kind in _KINDS} | {_UNCLEAR: UNCLEAR})
+SIGNS = {kind.name: kind.sign or kind.suspect for kind in _KINDS} | {_UNCLEAR: UNCLEAR}
+_SIEVE = Sieve(SIGNS)
