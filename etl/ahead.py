@@ -12,8 +12,8 @@ What is held went through redaction, and is what a stored event gives back: rows
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Sequence
-from operator import itemgetter
+from collections.abc import Iterator, Sequence
+from itertools import count
 from pathlib import Path
 from typing import Any
 
@@ -36,11 +36,10 @@ LEAST_GUESSES = 256
 _LATER = object()
 """Stands for the value of a payload that the spine encoded itself: it is decoded when its family is whole."""
 _decode = msgspec.json.Decoder().decode
-_order = itemgetter(0, 1, 2, 3, 4, 5, 6)
 
 
 class _Group:
-    """Events of conversations that share links, as (what they are ordered by, event)."""
+    """Events of conversations that share links, as (what they are ordered by, number among those held, event)."""
 
     __slots__ = ("events", "keys", "size")
 
@@ -62,6 +61,7 @@ class _Held:
         self._waiting: dict[int, _Group] = {}
         """By id, the one that was added to last at the end."""
         self._size = 0
+        self._numbers = count()
         self._wrong = 0
         self._active = True
 
@@ -72,8 +72,9 @@ class _Held:
         if not self._active:
             self._note(columns["conversation_key"], columns["link_key"])
             return
+        latest: _Group | None = None
         for key, link, row in zip(
-            columns["conversation_key"], columns["link_key"], _events(taken, redacted), strict=True
+            columns["conversation_key"], columns["link_key"], _events(taken, redacted, self._numbers), strict=True
         ):
             if key not in self._groups:
                 self._groups[key] = _Group(key)
@@ -84,11 +85,13 @@ class _Held:
                 self.touched.ahead.stale.add(key)
                 continue
             if row is not None:
+                size = len(row[8].record.raw)
                 group.events.append(row)
-                group.size += len(row[7].record.raw)
-                self._size += len(row[7].record.raw)
-            self._waiting.pop(id(group), None)
-            self._waiting[id(group)] = group
+                group.size += size
+                self._size += size
+            if group is not latest:
+                self._waiting.pop(id(group), None)
+                self._waiting[id(group)] = latest = group
         if self._size > HELD_BYTES:
             self.make(HELD_BYTES // 2)
 
@@ -185,17 +188,17 @@ class _Redacted:
         return str(self._uris[self.start].as_py())
 
 
-def _events(taken: Taken, redacted: _Redacted) -> list[tuple[Any, ...] | None]:
-    """An event of each row with what it is ordered by; None for a row that only joins."""
+def _events(taken: Taken, redacted: _Redacted, numbers: Iterator[int]) -> list[tuple[Any, ...] | None]:
+    """An event of each row with what it is ordered by, and a number; None for a row that only joins."""
     columns, uri = taken.columns, redacted.uri()
     made: list[tuple[Any, ...] | None] = []
     names = ("conversation_key", "link_key", "at", "record_key", "payload", "source_line", "source_offset")
     rows = zip(*(columns[name] for name in names), taken.records, strict=True)
-    for number, (key, link, at, name, payload, line, offset, own) in enumerate(rows, redacted.start):
+    for row, (key, link, at, name, payload, line, offset, own) in enumerate(rows, redacted.start):
         if not payload:
             made.append(None)
             continue
-        text, counts = redacted.masked.get(number, (None, None))
+        text, counts = redacted.masked.get(row, (None, None))
         if text is not None:
             record = stored_record(text, line, offset, uri)
         elif own is None:
@@ -205,7 +208,7 @@ def _events(taken: Taken, redacted: _Redacted) -> list[tuple[Any, ...] | None]:
         else:
             record = own
         event = StoredEvent(key, record, link, at, uri, counts)
-        made.append((key, at is None, at or 0, uri, offset is None, offset or 0, name, event))
+        made.append((key, at is None, at or 0, uri, offset is None, offset or 0, name, next(numbers), event))
     return made
 
 
@@ -213,10 +216,9 @@ def _family(group: _Group) -> list[StoredEvent]:
     """Its events as the store gives them: in order, each record of a conversation once."""
     family: list[StoredEvent] = []
     seen: set[tuple[str, str]] = set()
-    for row in sorted(group.events, key=_order):
-        if (row[0], row[6]) not in seen:
-            seen.add((row[0], row[6]))
-            event: StoredEvent = row[7]
+    for key, _, _, _, _, _, name, _, event in sorted(group.events):
+        if (key, name) not in seen:
+            seen.add((key, name))
             if event.record.value is _LATER:
                 event.record.value = _decode(event.record.raw)
             family.append(event)

@@ -10,7 +10,7 @@ from __future__ import annotations
 import functools
 from collections import Counter
 from collections.abc import Iterable, Sequence, Set
-from itertools import chain, repeat
+from itertools import chain
 from typing import Any, NamedTuple
 
 import msgspec
@@ -95,27 +95,27 @@ class Taken(NamedTuple):
         return self.constant["source"], self.constant["adapter"]
 
 
+_COLUMNS = ("day", "conversation_key", "record_key", "link_key", "at", "payload", "source_line", "source_offset")
+"""What differs from row to row."""
+
+
 class EventBatch:
     """The fragments of one file on their way to rows of `events`."""
 
     def __init__(self, *, source: str, adapter: str, uri: str, batch_id: str, touched: Touched | None = None) -> None:
         """`touched` is where to note what the fragments touch: files that share conversations share it."""
         self.touched = Touched() if touched is None else touched
-        self.rows = 0
-        """Rows added since some were last taken."""
         self.size = 0
-        """Bytes of their payloads."""
+        """Bytes of the payloads added since some rows were last taken."""
         self._constant = {"source": source, "adapter": adapter, "source_uri": uri, "batch_id": batch_id}
-        self._columns: dict[str, list[Any]] = {}
-        self._records: list[Record | None] = []
+        self._added: list[tuple[Any, ...]] = []
+        """Values of `_COLUMNS`, and the record where its own text is the payload."""
         self._pointed: set[tuple[str, str]] = set()
-        self._clear()
 
-    def _clear(self) -> None:
-        names = ("day", "conversation_key", "record_key", "link_key", "at", "payload", "source_line", "source_offset")
-        self._columns, self._records = {name: [] for name in names}, []
-        self.rows = self.size = 0
-        self._pointed.clear()
+    @property
+    def rows(self) -> int:
+        """Rows added since some were last taken."""
+        return len(self._added)
 
     def add(self, fragment: Fragment) -> None:
         """Append one fragment.
@@ -123,46 +123,33 @@ class EventBatch:
         Its payload is the record's own JSON text, or the canonical JSON of what the adapter gives in its place; either
         way a copy of a record has the same `record_key`.
         """
-        payload = _payload(fragment)
-        own = payload is fragment.record.raw
+        payload, record, key = _payload(fragment), fragment.record, fragment.key
+        name = digest(record.raw if fragment.payload is None else payload)
+        own = record if payload is record.raw else None
         at = instant(fragment.at).micros
         day = UNKNOWN_DAY if at is None else _day(at // _DAY)
-        columns = self._columns
-        columns["day"].append(day)
-        columns["conversation_key"].append(fragment.key)
-        columns["record_key"].append(digest(payload if fragment.payload is not None else fragment.record.raw))
-        columns["link_key"].append(fragment.link)
-        columns["at"].append(at)
-        columns["payload"].append(payload)
-        columns["source_line"].append(fragment.record.line)
-        columns["source_offset"].append(fragment.record.offset)
-        self._records.append(fragment.record if own else None)
-        self.rows += 1
+        self._added.append((day, key, name, fragment.link, at, payload, record.line, record.offset, own))
         self.size += len(payload)
-        self.touched.keys.add(fragment.key)
-        self.touched.days.add(day)
-        if fragment.link is not None:
-            self.touched.links.setdefault(fragment.link, fragment.key)
         for alias in fragment.aliases:
-            if (fragment.key, alias) not in self._pointed:
-                self._pointed.add((fragment.key, alias))
-                self._point(fragment, alias)
-
-    def _point(self, fragment: Fragment, alias: str) -> None:
-        """An event without payload, in the day that every search looks into: it only joins the alias to the key."""
-        columns = self._columns
-        told = (UNKNOWN_DAY, fragment.key, digest(alias.encode()), alias, None, b"", None, None)
-        for name, value in zip(columns, told, strict=True):
-            columns[name].append(value)
-        self._records.append(None)
-        self.rows += 1
-        self.touched.links.setdefault(alias, fragment.key)
+            if (key, alias) not in self._pointed:
+                self._pointed.add((key, alias))
+                # An event without payload, in the day that every search looks into: it only joins the alias to the key.
+                told = (UNKNOWN_DAY, key, digest(alias.encode()), alias, None, b"", None, None, None)
+                self._added.append(told)
 
     def take(self) -> Taken:
-        """The rows added since the last call."""
-        taken = Taken(self._columns, self._constant, self._records, self.touched)
-        self._clear()
-        return taken
+        """The rows added since the last call; what they touch is noted."""
+        *values, records = map(list, zip(*self._added, strict=True)) if self._added else ([] for _ in (*_COLUMNS, ""))
+        self._added, self.size = [], 0
+        self._pointed.clear()
+        columns = dict(zip(_COLUMNS, values, strict=True))
+        touched, keys, links = self.touched, columns["conversation_key"], columns["link_key"]
+        touched.keys.update(keys)
+        touched.days.update(day for day, payload in zip(columns["day"], columns["payload"], strict=True) if payload)
+        for link, key in zip(links, keys, strict=True):
+            if link is not None:
+                touched.links.setdefault(link, key)
+        return Taken(columns, self._constant, records, touched)
 
 
 def events_table(pieces: Sequence[Taken]) -> pa.Table:
@@ -173,9 +160,7 @@ def events_table(pieces: Sequence[Taken]) -> pa.Table:
         name = field.name
         plain = pa.string() if pa.types.is_dictionary(field.type) else field.type
         if name in pieces[0].constant:
-            array = pa.array(
-                list(chain.from_iterable(repeat(each.constant[name], len(each)) for each in pieces)), plain
-            )
+            array = pa.concat_arrays([pa.repeat(pa.scalar(each.constant[name], plain), len(each)) for each in pieces])
         elif name in pieces[0].columns:
             values = list(chain.from_iterable(each.columns[name] for each in pieces))
             # Payloads are valid UTF-8, each of them.

@@ -252,12 +252,33 @@ def call(block: dict[str, Any]) -> ToolCall | None:
     """
     inner = block.get("function")
     holder = inner if isinstance(inner, dict) else block
-    name = next((holder[key] for key in _NAMES if isinstance(holder.get(key), str)), None)
+    name = _name(holder)
     if name is None:
         return None
-    arguments = next((holder[key] for key in _ARGUMENTS if key in holder), None)
-    found = (identifier(block.get(key)) for key in _CALL_IDS)
-    return ToolCall(name, arguments, next((value for value in found if value), None))
+    arguments = None
+    for key in _ARGUMENTS:
+        if key in holder:
+            arguments = holder[key]
+            break
+    return ToolCall(name, arguments, _identified(block, _CALL_IDS))
+
+
+def _name(block: dict[str, Any]) -> str | None:
+    """The tool that a block names."""
+    for key in _NAMES:
+        value = block.get(key)
+        if isinstance(value, str):
+            return value
+    return None
+
+
+def _identified(block: dict[str, Any], keys: tuple[str, ...]) -> str | None:
+    """The first id under one of these keys."""
+    for key in keys:
+        value = block.get(key)
+        if value is not None and (found := identifier(value)):
+            return found
+    return None
 
 
 def unheld(block: dict[str, Any], made: ToolCall) -> dict[str, Any] | None:
@@ -295,15 +316,18 @@ def result(block: dict[str, Any], server: bool = False) -> Result:
     """The result that a block tells, its content a string, blocks, or anything."""
     if "run" in block or isinstance(block.get("output"), dict):
         block = untold(block)
-    output_key = next((key for key in _OUTPUTS if block.get(key) is not None), None)
+    output_key = None
+    for key in _OUTPUTS:
+        if block.get(key) is not None:
+            output_key = key
+            break
     text, parts = _output(block[output_key]) if output_key is not None else ("", None)
     flag = block.get("is_error", block.get("isError"))
     failed = flag if isinstance(flag, bool) else None
     ran = block.get("content")
     if isinstance(ran, dict) and isinstance(ran.get("stdout"), str) and "return_code" in ran:
         text, parts, failed = printed(ran)
-    call_id = next((value for value in (identifier(block.get(key)) for key in _RESULT_IDS) if value), None)
-    name = next((block[key] for key in _NAMES if isinstance(block.get(key), str)), None)
+    call_id, name = _identified(block, _RESULT_IDS), _name(block)
     rest: dict[str, Any] = {}
     for key, value in block.items():
         if (

@@ -120,18 +120,19 @@ def session_lines(events: Iterable[StoredEvent]) -> dict[str, list[Line]]:
             if isinstance(value.get(WRAPPER), list):
                 exports.setdefault(event.key, []).append(event)
             else:
-                lines.extend(_lines(event, value))
+                _add_lines(lines, event, value)
     for key, wrapped in exports.items():
         sessions[key].extend(_exported(wrapped))
     return {key: _merged(lines) for key, lines in sessions.items()}
 
 
-def _lines(event: StoredEvent, value: dict[str, Any]) -> Iterator[Line]:
+def _add_lines(lines: list[Line], event: StoredEvent, value: dict[str, Any]) -> None:
+    """Add the line of a record, and those inside it."""
     offset = event.record.offset or 0
     at = event.at if event.at is not None else instant(time_in(value)).micros
-    yield _line(value, event, (offset, 0), at)
+    lines.append(_line(value, event, (offset, 0), at))
     if value.get("type") == "progress":
-        yield from _nested(value, event, offset, at)
+        lines.extend(_nested(value, event, offset, at))
 
 
 def _exported(events: list[StoredEvent]) -> Iterator[Line]:

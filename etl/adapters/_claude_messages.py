@@ -8,6 +8,7 @@ compaction, hooks) goes to `extra.notes` of the message before it.
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Iterable
 from typing import Any
 
@@ -246,8 +247,9 @@ class Transcript:
         """Every key of a line that nothing else holds."""
         extra: dict[str, Any] = {}
         values, current = line.value, self._current
-        for key, value in values.items():
-            if key in _STRUCTURE or value is None or (value is False and key[:2] == "is"):
+        for key in _beside(tuple(values)):
+            value = values[key]
+            if value is None or (value is False and key[:2] == "is"):
                 continue
             if key in _SESSION_KEYS:
                 if current.get(key) == value:
@@ -270,6 +272,12 @@ class Transcript:
         if line.dangling:
             extra["parentUuid"] = line.parents[0]
         return extra
+
+
+@functools.lru_cache(1024)
+def _beside(keys: tuple[str, ...]) -> tuple[str, ...]:
+    """The keys of a line that say more than its place: most lines of a log have the same few sets of keys."""
+    return tuple(key for key in keys if key not in _STRUCTURE)
 
 
 def _runs(blocks: list[Any], harness: bool) -> list[tuple[bool, list[Any]]]:

@@ -53,7 +53,7 @@ class Response:
 
     def _take(self, block: Any, line: Line) -> ToolCall | None:
         """Add a block that was not there yet, or that goes on where an earlier one stopped."""
-        if any(known == block and source is not line for known, source, _ in self._blocks):
+        if self._blocks and any(source is not line and known == block for known, source, _ in self._blocks):
             return None
         if self._blocks and isinstance(block, dict):
             known, source, _ = self._blocks[-1]

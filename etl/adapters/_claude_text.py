@@ -92,7 +92,9 @@ def is_harness_line(value: dict[str, Any]) -> bool:
     """Whether a user line as a whole is the program's, as the line itself says."""
     if value.get("type", "user") != "user" and isinstance(value.get("type"), str):
         return True
-    if any(value.get(key) is True for key in _META) or value.get("promptSource") == "system":
+    if (not value.keys().isdisjoint(_META) and any(value.get(key) is True for key in _META)) or value.get(
+        "promptSource"
+    ) == "system":
         return True
     origin = value.get("origin")
     return isinstance(origin, dict) and isinstance(origin.get("kind"), str) and origin["kind"] not in _HUMAN_KINDS

@@ -57,16 +57,25 @@ def ordered(lines: list[Line]) -> Thread:
                 by_uuid[line.uuid] = line
     kept = _kept_by_compaction(lines)
     up: dict[int, Line] = {}
+    seen: set[int] = set()
+    downwards = True
     for line in lines:
         line.dangling = False
         if line.parents:
             anchor = kept.get(line.uuid) if line.uuid is not None else None
-            parents = [name for name in line.parents if name != anchor]
-            before = next((by_uuid[name] for name in parents if name in by_uuid and by_uuid[name] is not line), None)
-            if before is not None:
-                up[id(line)] = before
+            parents = [name for name in line.parents if name != anchor] if anchor is not None else line.parents
+            before = None
+            for name in parents:
+                before = by_uuid.get(name)
+                if before is not None and before is not line:
+                    up[id(line)] = before
+                    downwards = downwards and id(before) in seen
+                    break
+                before = None
             line.dangling = before is None and bool(parents)
-    _cut_circles(lines, up)
+        seen.add(id(line))
+    if not downwards:  # else every line stands below the one before it, and there is no circle
+        _cut_circles(lines, up)
     for line in sorted((line for line in lines if id(line) not in up), key=_rank):
         _join_logically(line, by_uuid, up)
     return Thread(_sorted(lines, up), up)
@@ -129,15 +138,15 @@ def _sorted(lines: list[Line], up: dict[int, Line]) -> list[Line]:
         walk = []
         node: Line | None = line
         while node is not None and id(node) not in keys:
-            walk.append(node)
+            walk.append(id(node))
             node = up.get(id(node))
         before = keys[id(node)] if node is not None else None
-        for node in reversed(walk):
-            at = times[id(node)]
-            before = (at, 0) if before is None or at > before[0] else (before[0], before[1] + 1)
-            keys[id(node)] = before
+        for name in reversed(walk):
+            at = times[name]
+            keys[name] = before = (at, 0) if before is None or at > before[0] else (before[0], before[1] + 1)
     # At one time the line comes first whose parent does; what is still equal stands as in its file, if that is one.
-    above = {id(line): keys[id(up[id(line)])] if id(line) in up else (0, 0) for line in lines}
+    above = dict.fromkeys(keys, (0, 0))
+    above.update((name, keys[id(before)]) for name, before in up.items())
     if one_file:
         return sorted(lines, key=lambda line: (keys[id(line)], above[id(line)], line.place))
     return sorted(lines, key=lambda line: (keys[id(line)], above[id(line)], line.uuid or "", line.uri, line.place))
@@ -247,8 +256,11 @@ def _forks(thread: Thread) -> _Forks:
         before = thread.up.get(id(line))
         if before is not None:
             children.setdefault(id(before), []).append(line)
-    speakers, asked = _speakers(thread, children)
     forks = _Forks({}, {})
+    forks.heads.update(_new_beginnings(thread))
+    if not any(len(below) > 1 for below in children.values()):
+        return forks
+    speakers, asked = _speakers(thread, children)
     for line in thread.lines:
         below = children.get(id(line), ())
         if len(below) < 2:
@@ -259,8 +271,7 @@ def _forks(thread: Thread) -> _Forks:
         else:
             parting = _other_responses(line, below, forks)
         for number, child in enumerate(parting):
-            forks.heads[id(child)] = _Head(line, number == 0)
-    forks.heads.update(_new_beginnings(thread))
+            forks.heads.setdefault(id(child), _Head(line, number == 0))
     return forks
 
 

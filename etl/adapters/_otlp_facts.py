@@ -152,9 +152,13 @@ def facts_of(span: Span) -> Facts:
     best: dict[str, Any] = {}
     used: set[str] = set()
     for which, candidates in told.items():
-        value = min(candidates, key=lambda candidate: candidate[0])[1]
+        if len(candidates) > 1:
+            value = min(candidates, key=lambda candidate: candidate[0])[1]
+            used.update(name for _, other, name in candidates if other == value)
+        else:
+            _, value, name = candidates[0]
+            used.add(name)
         best[which] = value
-        used.update(name for _, other, name in candidates if other == value)
     usage = {column: best[column] for column in USAGE if column in best}
     said = best.get("error")
     return Facts(

@@ -76,7 +76,8 @@ def messages(value: Any, role: str = "user") -> list[Message]:
     for item in value if isinstance(value, list) else [value]:
         item = opened(item)
         for inner in item if isinstance(item, list) else [item]:
-            inner = opened(inner)
+            if type(inner) is not dict:
+                inner = opened(inner)
             made = _message(inner, role)
             if found and made and is_item(inner) and found[-1].role == made[0].role == "assistant":
                 found[-1] = joined(found[-1], made.pop(0))

@@ -16,6 +16,7 @@ from etl.adapters._otlp_semconv import CHOICE, ROLES
 from etl.adapters._otlp_span import Log, Span
 from etl.adapters._otlp_values import put
 
+_encode = msgspec.json.Encoder(order="deterministic").encode
 _NUMBERED = re.compile(r"\.\d+\..*\Z")
 
 
@@ -79,7 +80,7 @@ class Provenance:
     def _news(self, made: dict[str, Any], key: str, value: Any) -> None:
         """Say what this row does not have yet."""
         if value:
-            known = (key, msgspec.json.encode(value, order="deterministic"))
+            known = (key, _encode(value))
             if known not in self._known:
                 self._known.add(known)
                 made[key] = value

@@ -47,8 +47,14 @@ def tokens(usage: Any) -> Tokens | None:
             _first(usage, "output_tokens_details", ("reasoning_tokens",)),
         )
     found = whole_input(found)
-    found.cost_usd = next((usage[key] for key in ("cost", "cost_usd") if type(usage.get(key)) in (int, float)), None)
-    return found if found != Tokens() else None
+    for key in ("cost", "cost_usd"):
+        if type(cost := usage.get(key)) in (int, float):
+            found.cost_usd = cost
+            break
+    return found if found != _NO_TOKENS else None
+
+
+_NO_TOKENS = Tokens()
 
 
 def whole_input(found: Tokens) -> Tokens:
@@ -69,6 +75,8 @@ def whole_input(found: Tokens) -> Tokens:
 
 def _count(value: Any) -> int | None:
     """A count that is no negative number; some gateways write whole floats, or text."""
+    if type(value) is int:
+        return value if value >= 0 else None
     whole = type(value) is float and value.is_integer()
     if whole or (type(value) is str and value.isascii() and value.isdigit() and len(value) < 19):
         value = int(value)

@@ -29,6 +29,7 @@ _LISTS = (
 )
 """Keys under which a state has its messages, or what holds them; the first that does counts."""
 _MANY = ("agent_states", "agents", "store", "conversations", "threads")
+_HOLDERS = frozenset({*_LISTS, *_MANY})
 _THREAD = ("thread_id", "conversation_id", "session_id", "chat_id", "id")
 _NEWEST_FIRST = ("openai_thread", "dify")
 """Dialects whose API lists the newest message first."""
@@ -131,7 +132,7 @@ def _chats(value: Any, depth: int = MAX_DEPTH) -> list[Chat]:
     if isinstance(value, list):
         dialect = dialect_of(value)
         return [Chat(value, dialect, {}, None)] if dialect is not None else []
-    if not isinstance(value, dict) or depth == 0:
+    if not isinstance(value, dict) or depth == 0 or _HOLDERS.isdisjoint(value):
         return []
     team = _team(value)
     if team is not None:
