@@ -11,6 +11,7 @@ Everything here depends on what the calls say and when, never on the order in wh
 
 from __future__ import annotations
 
+from bisect import bisect_left
 from collections.abc import Iterable, Sequence
 from hashlib import blake2b
 from typing import Any, TypeAlias
@@ -24,6 +25,9 @@ from etl.conversation import Message
 
 Atom: TypeAlias = tuple[str, ...]
 """The least thing a history is compared by: kind, role or tool name, text."""
+
+NEAR = 32
+"""So many calls before and after a call are looked at, where many said the same."""
 
 
 class Call(msgspec.Struct, eq=False):
@@ -183,6 +187,8 @@ class _Tree:
         self._thread_of: dict[int, Thread] = {}
         self._owner: dict[int, Thread] = {}
         self._continued: set[int] = set()
+        self._told_by: dict[int, Call] = {}
+        """Of a call that tells of a response again: the call that told of it first."""
         self._answering: dict[int, list[Thread]] = {}
         self.made: list[Thread] = []
 
@@ -224,7 +230,7 @@ class _Tree:
     def _before(self, call: Call) -> Call | None:
         """The call that this one continues: the deepest answer (or question without one) on its path."""
         for node in reversed(call.path):
-            answered = next((other for other in self._ends.get(node, ()) if other.span is not call.span), None)
+            answered = self._nearest(call, self._ends.get(node, ()))
             if answered is not None:
                 return answered
             asked = self._open.get(node)
@@ -234,12 +240,38 @@ class _Tree:
                 return asked[-1]
         return None
 
+    def _nearest(self, call: Call, alike: Sequence[Call]) -> Call | None:
+        """Of calls that said the same in the same place: the one whose calls have the ids that this history names, else
+        one before this call, of the same agent, that nothing continues yet; of several the nearest in time.
+        """
+        now = self._order[id(call)]
+        place = bisect_left(alike, now, key=lambda other: self._order[id(other)])
+        near = [other for other in alike[max(0, place - NEAR) : place + NEAR] if other.span is not call.span]
+        if len(near) < 2:
+            return near[0] if near else None
+        named = {made.id for message in call.turn.inputs for made in message.calls or () if made.id}
+
+        def fits(other: Call) -> tuple[bool, bool, bool, bool, int]:
+            ids = {made.id for message in other.answer() for made in message.calls or () if made.id}
+            order = self._order[id(other)]
+            is_earlier, is_left = order < now, id(other) not in self._continued
+            return (
+                not ids.isdisjoint(named),
+                is_earlier,
+                other.agent == call.agent,
+                is_left,
+                order if is_earlier else -order,
+            )
+
+        return max((self._told_by.get(id(other), other) for other in near), key=fits)
+
     def _place(self, call: Call, before: Call | None) -> None:
         if id(call) in self._thread_of:
             return
         same = self._same_response(call)
         if same is not None:
             same.copies.append(call)
+            self._told_by[id(call)] = same
             self._thread_of[id(call)] = self._thread_of[id(same)]
             return
         if before is not None and id(before) not in self._continued:

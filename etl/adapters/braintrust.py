@@ -32,6 +32,7 @@ class Braintrust(Adapter):
     """Spans with their scores."""
 
     name = "braintrust"
+    version = 2
     about = "Braintrust logs and experiments: spans {span_id, root_span_id, span_attributes, input, output}, scores"
     scores_share = True
     spans_files = True

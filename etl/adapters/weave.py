@@ -36,6 +36,7 @@ class Weave(Adapter):
     """Calls of traced functions."""
 
     name = "weave"
+    version = 2
     about = (
         "Weave (Weights & Biases) calls: {id, trace_id, parent_id, op_name, inputs, output, summary}, alone or paged"
     )

@@ -128,6 +128,36 @@ def test_another_answer_to_the_same_history_is_a_branch() -> None:
     assert left.usage.input_tokens == 10
 
 
+def test_a_run_repeated_in_one_trace_goes_on_from_its_own_calls() -> None:
+    """One question run three times, with answers that read alike: after one another, told apart by time; at once,
+    told apart by the ids of calls where there are any, and else no call is left without what came back.
+    """
+    for ids, starts in (
+        (("k1", "k2", "k3"), ((1, 2), (3, 4), (5, 6))),
+        (("k1", "k2", "k3"), ((1, 4), (2, 6), (3, 5))),
+        ((None, None, None), ((1, 2), (3, 4), (5, 6))),
+        ((None, None, None), ((1, 4), (2, 5), (3, 6))),
+    ):
+        spans = []
+        for number, (call_id, (first, then)) in enumerate(zip(ids, starts, strict=True)):
+            asked, history = asks(call_id, "look", x=1), [HI, asks(call_id, "look", x=1), gives(call_id, "found")]
+            spans.append(chat(10 + number, first, first + 0.5, [HI], [asked]))
+            spans.append(chat(20 + number, then, then + 0.5, history, [text("assistant", "Here.")]))
+        random.Random(7).shuffle(spans)
+        rows = rows_of(batch(spans))
+        assert [[message.role for message in row.messages] for row in rows] == [
+            ["user", "assistant", "tool", "assistant"]
+        ] * 3
+        assert len({row.group for row in rows}) == 1
+        if ids[0] is not None:
+            assert sorted(str(row.messages[1].calls[0].id) for row in rows if row.messages[1].calls) == [
+                "k1",
+                "k2",
+                "k3",
+            ]
+            assert all(row.messages[1].calls and row.messages[1].calls[0].id == row.messages[2].call_id for row in rows)
+
+
 def test_choices_are_branches_and_their_usage_counts_once() -> None:
     choices = [text("assistant", "One.", "stop"), text("assistant", "Two.", "stop")]
     first, second = rows_of(batch([chat(2, 1, 2, [HI], choices)]))
