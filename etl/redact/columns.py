@@ -7,6 +7,7 @@ from collections.abc import Iterator
 
 from etl.redact.credentials import Credential, credential, is_value, looks_random, memorable
 from etl.redact.escapes import View
+from etl.redact.families import Kind
 from etl.redact.spans import Span
 
 _HEAD = re.compile(r"[\"'`]?(?P<name>[A-Za-z][A-Za-z0-9_ -]{2,40}?)[\"'`*]{0,2}[ ]{0,24}")
@@ -26,18 +27,10 @@ _INSERT = re.compile(
 _CELL = re.compile(r"""\s*(?:N|E|b)?'(?P<value>(?:[^'\\]|'')*)'\s*|\s*"(?P<other>[^"]*)"\s*|[^,()'"]*(?:\([^()]*\))?""")
 _ALIGNED = re.compile(r"\S+(?: \S+)*")
 """A cell of a table whose columns are kept apart by two spaces at least."""
-SUSPECT = (
-    r"(?i:into [^\n(]*\([^)]*(?:passw|pwd|secret|token|key)|[,;|"
-    r"\t] *[\"'`*]*[a-z_ ]*(?:passw(?:ord|d)|pwd|secret|token|key)[\"'`*]* *(?:[,;|\t]|$|\n)"
-    r"|(?:^|  |\n|\")[a-z_]*(?:passw(?:ord|d)|pwd|secret|token|api[ _]key|[_ ]key)(?:  |\n)"
-    r"|(?:^|\n)[^\n]{0,12}[\"'`*]*[a-z_ ]*(?:passw(?:ord|d)|pwd|secret|token|key)[\"'`*]* *[,;|\t])"
-)
-"""What a string must match (in RE2, on its padded form) before `spans` can find something."""
 
 
-def spans(view: View) -> Iterator[Span]:
+def _below(view: View) -> Iterator[Span]:
     """Cells below a head that names a credential."""
-    yield from _inserted(view)
     seen: set[int] = set()
     for noun in _NOUNS:
         for place in view.places(noun):
@@ -148,3 +141,15 @@ def _fits(value: str, promise: Credential) -> bool:
     if not is_value(value, ""):
         return False
     return looks_random(value) or (promise.strong and memorable(value))
+
+
+KINDS = (
+    Kind("inserted", r"(?i:into [^\n(]*\([^)]*(?:passw|pwd|secret|token|key))", _inserted),
+    Kind(
+        "below a head",
+        r"(?i:[,;|\t] *[\"'`*]*[a-z_ ]*(?:passw(?:ord|d)|pwd|secret|token|key)[\"'`*]* *(?:[,;|\t]|$|\n)"
+        r"|(?:^|  |\n|\")[a-z_]*(?:passw(?:ord|d)|pwd|secret|token|api[ _]key|[_ ]key)(?:  |\n)"
+        r"|(?:^|\n)[^\n]{0,12}[\"'`*]*[a-z_ ]*(?:passw(?:ord|d)|pwd|secret|token|key)[\"'`*]* *[,;|\t])",
+        _below,
+    ),
+)

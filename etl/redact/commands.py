@@ -6,12 +6,14 @@ variable, and, where the option is short, is written like a password.
 
 from __future__ import annotations
 
+import functools
 import re
 from collections.abc import Iterator
 from typing import Literal, NamedTuple
 
-from etl.redact.credentials import is_value, looks_chosen, looks_random, memorable, mixed
+from etl.redact.credentials import is_value, looks_chosen, looks_random, memorable, mixed, phrased
 from etl.redact.escapes import View
+from etl.redact.families import Kind
 from etl.redact.spans import Span
 
 _WORD = r"""["']?(?P<value>[^\s"'`<>|;]{4,512})"""
@@ -25,7 +27,7 @@ class Command(NamedTuple):
     """In lower case, part of every match, and good for the sifting of whole columns."""
     form: re.Pattern[str]
     rule: str = "password"
-    test: Literal["mixed", "chosen", "random", "any"] = "mixed"
+    test: Literal["mixed", "chosen", "random", "any", "encoded"] = "mixed"
     back: int = 0
     """How many characters before the literal belong to the form, which then ends there."""
     sift: str = ""
@@ -185,6 +187,66 @@ _COMMANDS = (
         sift=r"printf [^\n|]*\|[^\n|]*(?:log-?in|sign-?in|auth|passw|"
         r"secret|token|unlock|-stdin|passphrase|kinit|cryptsetup)",
     ),
+    Command(
+        "| base64",
+        re.compile(
+            r"""(?:echo|printf)[ ](?:-\w+[ ])?["']?(?:[\w.@-]{1,40}:)?(?P<value>[^\s"'"""
+            r"""|`]{6,512})["']?[ ]?\Z""",
+            re.IGNORECASE,
+        ),
+        "secret",
+        "encoded",
+        back=240,
+        sift=r"(?:echo|printf) [^\n|]*\| base64",
+    ),
+    _words(
+        "--password-command", rf"--password-command[ =][\"'](?:echo|printf)[ ](?:-\w+[ ])?{_WORD}", "mixed", "password"
+    ),
+    _words("--password-file <(", rf"--password-file <\((?:echo|printf)[ ](?:-\w+[ ])?{_WORD}", "mixed", "password"),
+    _words(
+        "put-parameter",
+        r"put-parameter(?=[^\n]{0,300}(?:securestring|passw|secret|token|key))[^\n]{0,300}?[ ]--value[= ]" + _WORD,
+        "mixed",
+        "secret",
+    ),
+    *(
+        _words(
+            command,
+            rf"{command}[ ](?:--?\S+[ ]){{0,4}}\S*(?:passw|secret|token|api_?key|pwd)\S*[ ](?!-|[\w.-]+=){_WORD}",
+            "mixed",
+            "secret",
+        )
+        for command in (
+            "kv put",
+            "etcdctl put",
+            "config set",
+            "config:set",
+            "secret set",
+            "secrets set",
+            "parameter set",
+        )
+    ),
+    _words("dev wifi connect", rf"dev wifi connect \S{{1,64}} password {_WORD}", "mixed", "password"),
+    _words("psk ", rf"(?<![\w-])psk[ ]{_WORD}", "mixed", "password"),
+    _words("wpa_passphrase ", rf"wpa_passphrase[ ][\"']?[^\"'\n]{{1,64}}?[\"']?[ ]{_WORD}", "mixed", "password"),
+    _words("networksetup -setairportnetwork", rf"-setairportnetwork \S+ \S+ {_WORD}", "mixed", "password"),
+    _words(
+        "security add-",
+        rf"security add-(?:generic|internet)-password[^\n]{{0,120}}?[ ]-w[ ]{_WORD}",
+        "mixed",
+        "password",
+    ),
+    _words("security unlock-keychain", rf"unlock-keychain[ ]-p[ ]{_WORD}", "mixed", "password"),
+    _words(
+        "oathtool", r"oathtool[ ](?:-\S+[ ]){1,4}[\"']?(?P<value>[A-Za-z2-7]{16,64})(?![A-Za-z0-9])", "any", "otp_seed"
+    ),
+    _words("age-plugin", rf"age-plugin \S+ {_WORD}", "random"),
+    _words("join --token", rf"join --token[ =]{_WORD}", "random"),
+    _words(" --token=", rf" --token={_WORD}", "random"),
+    _words("tailscale up", r"tailscale up[^\n]{0,120}?--auth-?key[= ]" + _WORD, "random"),
+    _words("cloudflared", r"cloudflared[^\n]{0,120}?--token[= ]" + _WORD, "random"),
+    _words("config.sh --url", r"config\.sh --url \S+ --token[= ]" + _WORD, "random"),
+    _words("--registration-token", rf"--registration-token[= ]{_WORD}", "random"),
     _option("valkey-cli", r"-a[ ]"),
     _option("doctl", r"(?:-t|--access-token)[ =]", rule="token"),
     _option("netlify", r"--auth[ =]", rule="token"),
@@ -272,30 +334,28 @@ _COMMANDS = (
     Command("secret set ", re.compile(_PIPED, re.IGNORECASE), "secret", back=240),
     Command("secret create ", re.compile(_PIPED, re.IGNORECASE), "secret", back=240),
 )
-SIGN = (
-    "(?i:(?:^|[^a-z])(?:"
-    + "|".join(sorted({re.escape(command.literal) + (" " if command.option else "") for command in _COMMANDS}))
-    + "))"
-)
-"""What tells in no time which strings `SUSPECT` is worth asking for."""
-SUSPECT = "(?i:" + "|".join(sorted({command.sift or re.escape(command.literal) for command in _COMMANDS})) + ")"
-"""What a string must match (in RE2, on its padded form) before `spans` can find something."""
+_DECODES = re.compile(r"\| base64 +(?:-d|-D|--decode)")
 _UUID = re.compile(r"[0-9a-fA-F]{8}(?:-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}")
 
 
-def spans(view: View) -> Iterator[Span]:
-    """Values that stand where a command takes a secret."""
+def _given(command: Command, view: View) -> Iterator[Span]:
     text = view.text
-    for command in _COMMANDS:
-        for place in view.places(command.literal):
-            if text[place - 1 : place].isalnum() and not command.back:
-                continue
-            if command.back:
-                match = command.form.search(text, max(0, place - command.back), place)
-            else:
-                match = command.form.match(text, place)
-            if match and _holds(command.test, match["value"]):
-                yield view.span(*match.span("value"), command.rule, 1)
+    for place in view.places(command.literal):
+        if text[place - 1 : place].isalnum() and not command.back:
+            continue
+        if command.test == "encoded" and _DECODES.match(text, place):
+            continue
+        if command.back:
+            match = command.form.search(text, max(0, place - command.back), place)
+        else:
+            match = command.form.match(text, place)
+        if match and _holds(command.test, match["value"]):
+            yield view.span(*match.span("value"), command.rule, 1)
+
+
+def _sign(command: Command) -> str:
+    edge = "" if command.back else "(?:^|[^a-z])"
+    return f"(?i:{edge}{re.escape(command.literal)}{'(?:$|[^a-z0-9_])' if command.option else ''})"
 
 
 def _holds(test: str, value: str) -> bool:
@@ -303,6 +363,14 @@ def _holds(test: str, value: str) -> bool:
         return False
     if test == "random":
         return looks_random(value) or bool(_UUID.fullmatch(value))
+    if test == "encoded":
+        return looks_chosen(value) or looks_random(value) or phrased(value)
     if test == "chosen":
         return memorable(value) or looks_chosen(value)
     return memorable(value) or mixed(value) if test == "mixed" else True
+
+
+KINDS = tuple(
+    Kind(f"command {place}", _sign(command), functools.partial(_given, command))
+    for place, command in enumerate(_COMMANDS)
+)

@@ -87,7 +87,7 @@ _PLACEHOLDER_START = re.compile(
     r"https?:|file:|op:|ref\+|vault:|enc[\[(]|arn:|projects/"
     r"|(?:data|var|local|module|random_[a-z]+|[a-z]+_[a-z]+_[a-z_]+)\.[a-z_]\w*(?:\.|\Z)"
     r"|(?:your|my|the|some|insert|enter|replace|example|dummy|placeholder|put|add)[-_ ]"
-    r"|(?:process\.env|os\.environ|os\.getenv|env|secrets|config|"
+    r"|pk_(?:live|test)_|(?:process\.env|os\.environ|os\.getenv|env|secrets|config|"
     r"settings|vault|self|this|args|options|params|ctx|req)[.:\[]"
 )
 _PLACEHOLDER_PART = re.compile(
@@ -120,6 +120,8 @@ _NO_PASSWORD = re.compile(
 _TYPE = re.compile(r"(?:Big)?[Uu]?(?:[Ii]nt|[Ff]loat|[Cc]har|[Bb]ytes?)[0-9]{1,3}(?:Array|_t|Ptr|Clamped)*\w{0,12}")
 _NO_MEMORY = re.compile(r"(?i)://|\A[./~-]|\A[\w.-]+\.[a-z]{2,10}\Z|\A[\w.+-]+@[\w-]+\.[a-z]|[(){}<>\s]|\A[+%]")
 _PHRASE = re.compile(r"[a-z]{3,}(?:-[a-z]{3,}){3,}|[a-z]{3,}(?:[-_.][a-z]{3,})+[-_.]?[0-9]+")
+_PHRASED = re.compile(r"[A-Z]?[a-z]{2,}(?:[-_.#]?[A-Z]?[a-z]{2,}){0,3}[-_.#]?[0-9]{2,4}[!?]?")
+_ACRONYMS = re.compile(r"HTTPS?|HTML|XML|JSON|SQL|URLs?|TCP|SSH|SSL|TLS|JWT|AWS|DNS|LDAP|SMTP|FTP|API|CSRF|DB|PWD")
 _PARTS = re.compile(r"(?i)(?:[a-z]+|[0-9]+)(?:[-_.:/](?:[a-z]+|[0-9.]+))+")
 _ALGORITHM = re.compile(
     r"(?i)(?:sha|hmac|pbkdf|argon|bcrypt|ecdsa|oauth|(?<![a-z])(?:md|"
@@ -277,12 +279,13 @@ def scrambled(value: str) -> bool:
         return False
     if value.islower() or value.isupper():
         return value.islower() and len(value) >= 10 and bool(_UNSAYABLE.search(value))
+    value = _ACRONYMS.sub("", value)
     pieces = len(_WORDS.findall(value))
     if pieces > 2 and len(value) >= 10 and 6 * len(_VOWEL.findall(value)) <= len(value):
         return True
     if pieces < 4:
         return False
-    return len(value) <= 3 * pieces or (len(value) <= 3.5 * pieces and bool(_CLUSTER.search(value)))
+    return len(value) <= 3 * pieces or (len(value) <= 4.5 * pieces and bool(_CLUSTER.search(value)))
 
 
 def looks_chosen(value: str) -> bool:
@@ -312,6 +315,15 @@ def looks_chosen(value: str) -> bool:
         turns >= 3,
     )
     return sum(points) >= 4
+
+
+def phrased(value: str) -> bool:
+    """Words with a number after them, as many passwords are.
+
+    >>> phrased("RiverHarbor33"), phrased("Maple.907"), phrased("step-2")
+    (True, True, False)
+    """
+    return len(value) >= 8 and bool(_PHRASED.fullmatch(value))
 
 
 def memorable(value: str) -> bool:

@@ -10,9 +10,9 @@ import binascii
 import re
 from collections.abc import Iterator
 
-from etl.redact import printed, settings
 from etl.redact.credentials import credential, is_value, looks_random, memorable, mixed
 from etl.redact.escapes import View
+from etl.redact.families import Kind
 from etl.redact.spans import Span
 
 _HASH = re.compile(
@@ -92,38 +92,17 @@ _FOR = re.compile(
     r"(?i)(?:password|passphrase|passcode)(?: for [^\n]{1,96}?|"
     r"(?<=[a-z]'s password))['\"]?: (?P<value>[^\s\"'`]{6,128})"
 )
-SUSPECT = (
-    r"(?i:[a-z0-9_.@-]:\$+(?:apr1|1|2[abxy]?|5|6|7|y|gy|argon2)|:\{s?s?(?:ha|md5|"
-    r"crypt)|[\"']kty *[\"']|unseal|recovery[ _]key|keys_(?:b|h)|mnemonic|bip-?39"
-    r"|(?:seed|recovery|backup|secret|wallet)[ _-](?:recovery )?(?:phrase|"
-    r"word|key)|kind *[\"']?:\s*[\"']?secret|variable +[\"'][\w-]+ *[\"'] *\{"
-    r"|auth[a-z]* (?:plain|login|xoauth2|oauthbearer) [a-z0-9+/]|334 UGFzc3dvcmQ6|"
-    r"pass(?:word|phrase|code) for [^\n]*: [^\s]|'s password: [^\s]"
-    r"|(?:pass|secret|token(?:$|[^s])|key|pwd|credential)[\w.-]*[\"']? *[\"']? *(?:/?>)?(?:</key>)?[\s,;>+|?0-9:<{-]*"
-    r"[\"'<]?(?:parameter|string|secret|default|plain)?[_-]?(?:value|string)"
-    r"|(?:key|name|id)= *[\"'][\w.-]+ *[\"'][^<>]*>[^\s<>]|default ?= ?[\"'][^\s\"'])|(?:^|[^A-Za-z])PASS |"
-    + "|".join((*_WRAPPED, printed.SUSPECT, settings.SUSPECT))
-)
-"""What a string must match (in RE2, on its padded form) before `spans` can find something."""
 
 
-def spans(view: View) -> Iterator[Span]:
-    """Secrets told by the format they are in."""
-    text = view.text
-    for form, rule, marks in (
-        (_HASH, "password_hash", (":$", ":{")),
-        (_UNSEAL, "unseal_key", ("nseal", "NSEAL", "ecovery", "ECOVERY")),
-    ):
-        for match in _found(form, text, *marks):
-            if form is _HASH or mixed(match["value"]):
-                yield view.span(*match.span("value"), rule, 2)
-    yield from _lists(view)
-    yield from _wrapped(view)
-    yield from _mail(view)
-    yield from _kubernetes(view)
-    yield from _fields(view)
-    yield from printed.spans(view)
-    yield from settings.spans(view)
+def _hashes(view: View) -> Iterator[Span]:
+    for match in _HASH.finditer(view.text):
+        yield view.span(*match.span("value"), "password_hash", 2)
+
+
+def _unsealing(view: View) -> Iterator[Span]:
+    for match in _UNSEAL.finditer(view.text):
+        if mixed(match["value"]):
+            yield view.span(*match.span("value"), "unseal_key", 2)
 
 
 def _found(form: re.Pattern[str], text: str, *marks: str) -> Iterator[re.Match[str]]:
@@ -131,20 +110,24 @@ def _found(form: re.Pattern[str], text: str, *marks: str) -> Iterator[re.Match[s
     return form.finditer(text) if any(mark in text for mark in marks) else iter(())
 
 
-def _lists(view: View) -> Iterator[Span]:
+def _web_keys(view: View) -> Iterator[Span]:
     text = view.text
     for literal in ('"kty"', "'kty'"):
         for place in view.places(literal):
             begin, end = text.rfind("{", max(0, place - 4096), place) + 1, text.find("}", place)
             for match in _JWK_MEMBER.finditer(text, max(begin, place - 4096), end if end > 0 else len(text)):
                 yield view.span(*match.span("value"), "jwk", 2)
-    for match in _found(_KEY_LIST, text, "keys"):
-        for key in _IN_LIST.finditer(text, *match.span("body")):
+
+
+def _key_lists(view: View) -> Iterator[Span]:
+    for match in _KEY_LIST.finditer(view.text):
+        for key in _IN_LIST.finditer(view.text, *match.span("body")):
             if looks_random(key.group()):
                 yield view.span(*key.span(), "unseal_key", 2)
-    for match in _found(
-        _WORDS_AFTER, text, "hrase", "HRASE", "nemonic", "NEMONIC", "words", "ip39", "IP39", "P-39", " key"
-    ):
+
+
+def _seed_phrases(view: View) -> Iterator[Span]:
+    for match in _WORDS_AFTER.finditer(view.text):
         if not _NO_SEED.search(match["value"]):
             yield view.span(*match.span("value"), "seed_phrase", 2)
 
@@ -222,3 +205,37 @@ def _decoded(value: str) -> bytes:
         return base64.b64decode(value + "=" * (-len(value) % 4))
     except (binascii.Error, ValueError):
         return b""
+
+
+KINDS = (
+    Kind(
+        "password hashes",
+        r"(?i:[a-z0-9_.@-]:\$+(?:apr1|1|2[abxy]?|5|6|7|y|gy|argon2)|:\{s?s?(?:ha|md5|crypt))",
+        _hashes,
+    ),
+    Kind("unseal keys", r"(?i:unseal|recovery[ _]key)", _unsealing),
+    Kind("web keys", r"(?i:[\"']kty *[\"'])", _web_keys),
+    Kind("lists of keys", r"(?i:keys_(?:b|h))", _key_lists),
+    Kind(
+        "seed phrases",
+        r"(?i:mnemonic|bip-?39|(?:seed|recovery|backup|secret|wallet)[ _-](?:recovery )?(?:phrase|word|key))",
+        _seed_phrases,
+    ),
+    Kind("wrapped", "|".join(_WRAPPED), _wrapped),
+    Kind(
+        "mail",
+        r"(?i:auth[a-z]* (?:plain|login|xoauth2|oauthbearer) [a-z0-9+/]|334 UGFzc3dvcmQ6"
+        r"|pass(?:word|phrase|code) for [^\n]*: [^\s]|'s password: [^\s])|(?:^|[^A-Za-z])PASS ",
+        _mail,
+    ),
+    Kind("kubernetes", r"(?i:kind *[\"']?:\s*[\"']?secret)", _kubernetes),
+    Kind(
+        "fields",
+        r"(?i:variable +[\"'][\w-]+ *[\"'] *\{"
+        r"|(?:pass|secret|token(?:$|[^s])|key|pwd|credential)[\w.-]*[\"']? *[\"']? *"
+        r"(?:[a-z]+= ?[\"'][^\"'<>]*[\"'] ?)?(?:/?>)?(?:</key>)?[\s,;>+|?0-9:<{-]*"
+        r"[\"'<]?(?:parameter|string|secret|default|plain)?[_-]?(?:value|string)"
+        r"|(?:key|name|id)= *[\"'][\w.-]+ *[\"'][^<>]*>[^\s<>]|default ?= ?[\"'][^\s\"'])",
+        _fields,
+    ),
+)

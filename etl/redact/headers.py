@@ -9,6 +9,7 @@ from collections.abc import Iterator
 
 from etl.redact.credentials import Credential, is_value, looks_random, mixed, plausible
 from etl.redact.escapes import View
+from etl.redact.families import Kind
 from etl.redact.spans import Span
 
 _HEADER = re.compile(
@@ -70,18 +71,9 @@ _LOGINS = {
 _AUTH = re.compile(r"""(?i)_?auth["']?\s{0,3}[:=]\s{0,3}["']?(?P<value>[A-Za-z0-9+/]{8,}={0,2})""")
 """What npm, Docker and pip keep: a login in base64."""
 
-SUSPECT = (
-    r"(?i:authorization|bearer |cookie|\bjar(?:\.set|\.put|\[)|name[\"']?: ?[\"'][\w.-]*(?:sess|"
-    r"sid|auth|token|login|csrf|jwt))|(?i:auth)[\x00- \"']*[:=]|(?i:basic) +[A-Za-z0-9+/]{8}"
-    r"|curl[^\n]* (?:-[A-Za-z]*[ub]|--user|--proxy-user|--cookie)|(?:sshpass|mysql|login)[^\n]* -p"
-)
-"""What a string must match (in RE2, on its padded form) before `spans` can find something."""
 
-
-def spans(view: View) -> Iterator[Span]:
-    """Values that are secret because of the header or the option they belong to."""
-    yield from _headers(view)
-    yield from _cookies(view)
+def _options(view: View) -> Iterator[Span]:
+    """Passwords that commands are given as options."""
     for command, form in _LOGINS.items():
         for place in view.places(command):
             login = form.match(view.text, place)
@@ -156,3 +148,19 @@ def _opens(name: str, value: str) -> bool:
     if _SESSION.search(name):
         return looks_random(value) or (len(value) >= 12 and not _SAYABLE.fullmatch(value))
     return len(value) >= 16 and looks_random(value)
+
+
+KINDS = (
+    Kind(
+        "headers",
+        r"(?i:authorization|bearer |auth[\x00- \"']*[:=]|basic +[a-z0-9+/]{8})",
+        _headers,
+    ),
+    Kind(
+        "cookies",
+        r"(?i:cookie|jar(?:\.set|\.put|\[)|name[\"']?: ?[\"'][\w.-]*(?:sess|sid|auth|token|login|csrf|jwt))"
+        r"|curl[^\n]* (?:-[A-Za-z]*b|--cookie)",
+        _cookies,
+    ),
+    Kind("options", r"curl[^\n]* (?:-[A-Za-z]*u|--user|--proxy-user)|(?:sshpass|mysql|login)[^\n]* -p", _options),
+)

@@ -18,6 +18,7 @@ from collections.abc import Iterator
 from importlib import metadata
 from typing import TYPE_CHECKING
 
+from etl.redact.credentials import is_value
 from etl.redact.escapes import View
 from etl.redact.spans import LABEL, Span
 from etl.redact.texts import Texts
@@ -37,6 +38,8 @@ _COVERED = frozenset(
     }
 )  # fmt: skip
 """Rules that take a whole URL or login, or a placeholder in one, where a rule of our own takes the password."""
+_HEADER = "betterleaks.curl-auth-header"
+"""It takes placeholders too."""
 _HELPER_IS_SECRET = re.compile(r"secret|passphrase|security[-_]token")
 _NO_SECRET = re.compile(r"[-_](?:id|name)(?:\.\d+)?$")
 _HEX = re.compile(r"[0-9a-fA-F]+")
@@ -68,6 +71,8 @@ def spans(view: View) -> Iterator[Span]:
         start, end = finding.location["start_offset"], finding.location["end_offset"]
         secret = view.text[start:end]
         end -= len(secret) - len(secret.rstrip("'`,; \n\t"))
+        if finding.rule_id == _HEADER and not is_value(secret, ""):
+            continue
         if '"' in secret or LABEL.search(secret) or (not finding.visible and _HEX.fullmatch(secret)):
             continue
         yield view.span(start, end, name, _RANK)

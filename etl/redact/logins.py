@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import functools
 import re
 from collections.abc import Iterator
 from typing import Literal, NamedTuple
 
 from etl.redact.credentials import is_value, looks_chosen, looks_random, memorable
 from etl.redact.escapes import View
+from etl.redact.families import Kind
 from etl.redact.spans import Span
 
 
@@ -122,7 +124,7 @@ _LOGINS = (
         r"(?i:(?:log ?in|sign ?in|connect|ssh)[^\n]* (?:as|with|using) [\"'`]?[\w.@+-]{2,64}[\"'`]? (?:with"
         r"|and|using|/) [^\s]{6})",
         ("login", "log in", "sign", "connect", "ssh"),
-        "chosen",
+        "memorable",
     ),
     Login(
         re.compile(
@@ -149,7 +151,7 @@ _LOGINS = (
             r"""(?i)["']?(?:user(?:name)?|login|email|account)["']?[ ]?(?:=>|:|=)[ ]?["'][^"'\s]{1,80}["'],\s{0,12}"""
             r"""["']?pass["']?[ ]?(?:=>|:|=)[ ]?["'](?P<value>[^"'\n]{6,128})["']"""
         ),
-        r"(?i:[\"', {(]pass *[\"']? ?(?:=>|:|=) ?[\"'])",
+        r"(?i:[\"', {(]pass *[\"']? *(?:=>|:|=) *[\"'])",
         ("pass",),
     ),
     Login(
@@ -169,7 +171,7 @@ _LOGINS = (
         ),
         r"(?i:(?:super ?user|admin|administrator|root|user|account)s?:? [^\s]+(?: ?/ ?|:| with )[^\s]{6})",
         ("created", "added", "seeded", "default", "new ", "made"),
-        "chosen",
+        "memorable",
     ),
     Login(
         re.compile(
@@ -207,8 +209,6 @@ _LOGINS = (
         ("wi", "ssid", "wlan", "network"),
     ),
 )
-SUSPECT = "|".join(dict.fromkeys(login.sign for login in _LOGINS))
-"""What a string must match (in RE2, on its padded form) before `spans` can find something."""
 _ELSEWHERE = re.compile(
     r"\$\{|\A\$[A-Za-z]|\A%[sdv]|\{[a-z_.]*\}|\A[A-Z_]+\Z|\A[\w.-]+/[\w./-]+\Z|"
     r"\A\w+\.\w+\(|\A/|\.(?:com|io|net|org|dev|local|internal)\b"
@@ -219,17 +219,11 @@ _PLAIN_ID = re.compile(r"(?i)\A[0-9a-f-]+\Z|\A(?:ca|pk|pub|public|app|proj|proje
 """Ids and names that clients are made with besides keys."""
 
 
-def spans(view: View) -> Iterator[Span]:
-    """Passwords beside their logins."""
-    text = view.text
-    lower = text.lower()
-    for login in _LOGINS:
-        if not any(mark in lower for mark in login.marks):
-            continue
-        for match in login.form.finditer(text):
-            value = match["value"].rstrip(".,")
-            if is_value(value, "") and not _ELSEWHERE.search(value) and _holds(login.test, value):
-                yield view.span(match.start("value"), match.start("value") + len(value), "password", 1)
+def _beside(login: Login, view: View) -> Iterator[Span]:
+    for match in login.form.finditer(view.text):
+        value = match["value"].rstrip(".,")
+        if is_value(value, "") and not _ELSEWHERE.search(value) and _holds(login.test, value):
+            yield view.span(match.start("value"), match.start("value") + len(value), "password", 1)
 
 
 def _holds(test: str, value: str) -> bool:
@@ -240,3 +234,8 @@ def _holds(test: str, value: str) -> bool:
     if looks_chosen(value) or (len(value) >= 16 and looks_random(value)):
         return True
     return test == "memorable" and memorable(value)
+
+
+KINDS = tuple(
+    Kind(f"login {place}", login.sign, functools.partial(_beside, login)) for place, login in enumerate(_LOGINS)
+)

@@ -13,6 +13,7 @@ from collections.abc import Iterator
 
 from etl.redact.credentials import Credential, Place, credential, is_owner, mixed, plausible
 from etl.redact.escapes import View, literal_end, literal_text
+from etl.redact.families import Kind
 from etl.redact.spans import LABEL, Span
 
 _STEMS = ("pass", "pwd", "pw", "psk", "secret", "token", "credential", "key")
@@ -69,18 +70,9 @@ _NAMES = (
     r"ot|sh|do|me|lt|ap|is|ql|pg|fi|xy|ey|re)pass|psk|pwd|secret|token|credentials?|"
     r"[a-z0-9]{2,16}[_. -]?key)" + _SUFFIX
 )
-SUSPECT = "|".join(
-    (
-        rf"""(?i:{_NAMES})[\x00- "'`\])\x7f]*(?:[:=!,>|?&+]|<-|->|value[:=]|\[[^\]\n]*\]: |\)[\x00- ]*["'])""",
-        rf"""(?i:{_NAMES})["'`]?,? (?:is|was|answer with|reply with|respond with|with|to|as|be):? """,
-        r"""(?i:(?:^|[^a-z])pw)["']?(?:[ \t]*[:=]|,? (?:is|was|with|to|as|be):? )|[a-z]Pass["'`]?[ \t]*[:=,>]""",
-        rf"(?:--|#[ \t]*define[ \t]|ENV[ \t]|[Ss]etx?[ \t]|[Hh]eader[ \t])[A-Za-z_ \t-]*(?i:{_NAMES})[ \t]",
-    )
-)
-"""What a string must match (in RE2, on its padded form) before `spans` can find something."""
 
 
-def spans(view: View) -> Iterator[Span]:
+def _named(view: View) -> Iterator[Span]:
     """Values that are secret because of the name they go by."""
     text = view.text
     for stem in _STEMS:
@@ -187,3 +179,13 @@ def _in_text(text: str, start: int, value: int) -> bool:
     return any(f"{partner}=" in lower or f"{partner} =" in lower for partner in _PARTNERS) and bool(
         _CONNECTION.search(near)
     )
+
+
+KINDS = (
+    Kind(
+        "named",
+        r"(?i:pass|pwd|(?:^|[^a-z])pw|psk|secret|token(?:$|[^s]|s(?:$|[^\"_ ]| [^\":=]))|credential"
+        r"|[a-z0-9]{2}[_. -]?key)",
+        _named,
+    ),
+)

@@ -7,11 +7,13 @@ a password somebody chose or a key a machine made, and must not go by a name of 
 
 from __future__ import annotations
 
+import functools
 import re
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 
 from etl.redact.credentials import Credential, credential, is_of_text, is_value, looks_chosen, looks_random, memorable
 from etl.redact.escapes import View
+from etl.redact.families import Kind
 from etl.redact.named import name_before
 from etl.redact.spans import LABEL, Span
 
@@ -141,37 +143,21 @@ _CALLED_BACK = re.compile(
 )
 """What stands between a value and a word after it that says what it is."""
 
-_SIFT_NOUN = (
-    r"(?:pass ?(?:wor[dt]|wd|phrase|code)|(?:^|[^a-z])pass|(?-i:[a-z]Pass)|pwd|(?:^|[^a-z])pw|psk|secret|"
-    r"token(?:$|[^s]|s(?:$|[^\"_ ]| [^\":=]))|"
-    r"credential|"
-    r"(?:api|access|secret|private|account|auth|encryption|signing|"
-    r"master|subscription|storage|service|deploy|admin|shared|"
-    r"app|application|client|server|session|jwt|hmac|webhook|functions|[a-z]{4})[_. -]?key|"
-)
-_CODED_ASIDE = "|".join(" +".join(f"u{ord(letter):04x}" for letter in word[1:] if letter != " ") for word in _ASIDE)
-_SIFT_SPOKEN = "|".join(_SPOKEN).replace("?", "[^ -~]")
-SIGN = rf"(?i:{_SIFT_NOUN}(?:^|[^a-z])(?:{_SIFT_SPOKEN})(?:$|[^a-z])|{'|'.join(_ASIDE)}|{_CODED_ASIDE}))"
-"""What tells in no time which strings `SUSPECT` is worth asking for."""
-_SIFT_PART = r"""[^\s"'`<>(){}\[\],;|]*"""
-_SIFT_VALUE = rf"(?:[A-Za-z]{_SIFT_PART}[0-9]|[0-9]{_SIFT_PART}[A-Za-z])"
-SUSPECT = rf"{SIGN}(?:[^\n]*\n)?(?:[^\n]*\n)?[^\n]*{_SIFT_VALUE}|{_SIFT_VALUE}[^\n]*{SIGN}"
-"""What a string must match (in RE2, on its padded form) before `spans` can find something."""
+_Names = Iterator[tuple[int, int, Credential]]
+"""Words that promise a credential: where each begins with all that belongs to it, where it ends, what it promises."""
 
 
-def spans(view: View) -> Iterator[Span]:
+def _near(names: Callable[[View], _Names], view: View) -> Iterator[Span]:
     """Values that look like what a word near them says."""
-    yield from _aside(view)
     labels = [match.span() for match in LABEL.finditer(view.text)]
-    for start, end, promise in _names(view):
+    for start, end, promise in names(view):
         if not any(first <= start < last for first, last in labels):
             found = _ahead(view, end, promise) or _behind(view.text, start, promise)
             if found:
                 yield view.span(*found, promise.rule, 0)
 
 
-def _names(view: View) -> Iterator[tuple[int, int, Credential]]:
-    """Every word that promises a credential: where it begins with all that belongs to it, and where it ends."""
+def _nouns(view: View) -> _Names:
     text = view.text
     for stem in _STEMS:
         for place in view.places(stem):
@@ -179,21 +165,25 @@ def _names(view: View) -> Iterator[tuple[int, int, Credential]]:
             named = _promise(text, place, noun) if noun else None
             if noun and named:
                 yield named[0], noun.end(), named[1]
+
+
+def _spoken(view: View) -> _Names:
+    text = view.text
     for word in _SPOKEN:
         for place in view.places(word):
             end = place + len(word)
             if not text[place - 1 : place].isalpha() and not text[end : end + 2].isalpha():
                 yield place, end, Credential("password", True)
-    if not view.flat.isascii():
-        for word in _ASIDE:
-            for match in re.finditer(word, view.flat, re.IGNORECASE):
-                yield *match.span(), Credential("password", True)
+
+
+def _in_other_letters(view: View) -> _Names:
+    for word in _ASIDE:
+        for match in re.finditer(word, view.flat, re.IGNORECASE):
+            yield *match.span(), Credential("password", True)
 
 
 def _aside(view: View) -> Iterator[Span]:
     """Passwords that are told in other letters, where the value stands out by its own."""
-    if view.flat.isascii():
-        return
     for word in _ASIDE:
         for match in re.finditer(word, view.flat, re.IGNORECASE):
             found = _APART.match(view.flat, match.end())
@@ -226,8 +216,6 @@ def _ahead(view: View, place: int, promise: Credential) -> tuple[int, int] | Non
     for found in _CANDIDATE.finditer(region):
         start, end = found.span("quoted" if found["quoted"] else "bare")
         glue = shown[:start]
-        if not _has_both(region[start:end]):
-            continue
         if not start or (not promise.strong and len(glue) > _CLOSE):
             return None
         if glue.count("\n") > 2 or "ENC[" in glue or LABEL.search(glue) or _HAS_VALUE.match(glue):
@@ -252,7 +240,7 @@ def _ahead(view: View, place: int, promise: Credential) -> tuple[int, int] | Non
             return None
         if "\n" in glue and not _BELOW.search(glue) and not _SPEAKER.match(glue):
             return None
-        if not (
+        if not _has_both(region[start:end]) or not (
             _fits(region[start:end], promise, quoted=bool(found["quoted"]))
             or (
                 promise.strong
@@ -326,3 +314,26 @@ def _says_nothing(name: str) -> bool:
     bare = name.strip("-").rpartition(".")[2]
     promise = credential(bare)
     return bool(_NEUTRAL.fullmatch(bare)) or (promise is not None and promise.strong)
+
+
+_CODED_ASIDE = "|".join(" +".join(f"u{ord(letter):04x}" for letter in word[1:] if letter != " ") for word in _ASIDE)
+_SIFT_SPOKEN = "|".join(_SPOKEN).replace("?", "[^ -~]")
+_SIFT_ASIDE = f"(?i:{'|'.join(_ASIDE)}|{_CODED_ASIDE})"
+KINDS = (
+    Kind(
+        "near a noun",
+        r"(?i:pass ?(?:wor[dt]|wd|phrase|code)|(?:^|[^a-z])pass|(?-i:[a-z]Pass)|pwd|(?:^|[^a-z])pw|psk|secret"
+        r"|token(?:$|[^s]|s(?:$|[^\"_ ]| [^\":=]))|credential|(?:api|access|secret|private|account|auth|encryption"
+        r"|signing|master|subscription|storage|service|deploy|admin|shared|app|application|client|server|session|jwt"
+        r"|hmac|webhook|functions|[a-z]{4})[_. -]?key)",
+        functools.partial(_near, _nouns),
+    ),
+    Kind(
+        "near a spoken word",
+        rf"(?i:(?:^|[^a-z])(?:{_SIFT_SPOKEN})(?:$|[^a-z]))",
+        functools.partial(_near, _spoken),
+    ),
+    Kind("near a word in other letters", _SIFT_ASIDE, functools.partial(_near, _in_other_letters)),
+    Kind("beside a word in other letters", _SIFT_ASIDE, _aside),
+)
+"""They take what nothing else has found."""

@@ -5,13 +5,14 @@ Nothing names these values but the form of the line they are in. Each rule start
 
 from __future__ import annotations
 
+import functools
 import re
 from collections.abc import Iterator
 from typing import NamedTuple
 
-from etl.redact import spoken
 from etl.redact.credentials import credential, is_value, looks_random, memorable, mixed
 from etl.redact.escapes import View
+from etl.redact.families import Kind
 from etl.redact.spans import Span
 
 _VALUE = r"""["']?(?P<value>[^\s"'`<>]{4,128})"""
@@ -97,29 +98,24 @@ r"as)[ ](?:values[ ])?(?:password[ ])?(?:['\"](?P<quoted>[^'\"\n]{4,128})['\"]|(
 )  # fmt: skip
 _HERE = re.compile(r"""<<<[ ]?["']?(?P<value>[^\s"'`<>]{6,512})""")
 _AFTER = re.compile(r"""(?:<<<|--?[a-z]{4,5})[ =]?["']?(?P<value>[^\s"'`<>]{6,512})""")
-SUSPECT = "|".join((*dict.fromkeys(position.suspect for position in _POSITIONS), spoken.SUSPECT))
-"""What a string must match (in RE2, on its padded form) before `spans` can find something."""
 
 
-def spans(view: View) -> Iterator[Span]:
-    """Values that are secret because of where they stand."""
-    yield from spoken.spans(view)
+def _at(position: Position, view: View) -> Iterator[Span]:
     text = view.text
-    for position in _POSITIONS:
-        for place in view.places(position.literal):
-            if position.back:
-                match = position.form.search(text, max(0, place - _BACK), place)
-            else:
-                match = position.form.match(text, place)
-            if not match:
-                continue
-            found: re.Match[str] | None = match
-            if position.test in ("after", "here"):
-                follows = _AFTER if position.test == "after" else _HERE
-                found = follows.match(text, place + text[place : place + 1].isspace())
-            if found and _holds(position.test, text, match, found):
-                group = "quoted" if "quoted" in found.groupdict() and found["quoted"] else "value"
-                yield view.span(*found.span(group), position.rule, 1)
+    for place in view.places(position.literal):
+        if position.back:
+            match = position.form.search(text, max(0, place - _BACK), place)
+        else:
+            match = position.form.match(text, place)
+        if not match:
+            continue
+        found: re.Match[str] | None = match
+        if position.test in ("after", "here"):
+            follows = _AFTER if position.test == "after" else _HERE
+            found = follows.match(text, place + text[place : place + 1].isspace())
+        if found and _holds(position.test, text, match, found):
+            group = "quoted" if "quoted" in found.groupdict() and found["quoted"] else "value"
+            yield view.span(*found.span(group), position.rule, 1)
 
 
 def _holds(test: str, text: str, match: re.Match[str], found: re.Match[str]) -> bool:
@@ -147,3 +143,9 @@ def _holds(test: str, text: str, match: re.Match[str], found: re.Match[str]) -> 
     if test == "random":
         return looks_random(value)
     return mixed(value) if test == "mixed" else True
+
+
+KINDS = tuple(
+    Kind(f"position {place}", position.suspect, functools.partial(_at, position))
+    for place, position in enumerate(_POSITIONS)
+)

@@ -5,12 +5,14 @@ What a line says before the value, or the command that was typed above it, tells
 
 from __future__ import annotations
 
+import functools
 import re
 from collections.abc import Iterator
 from typing import Literal, NamedTuple
 
 from etl.redact.credentials import is_value, looks_chosen, looks_random, memorable
 from etl.redact.escapes import View
+from etl.redact.families import Kind
 from etl.redact.spans import Span
 
 
@@ -105,7 +107,7 @@ _PRINTS = (
     Print(
         ("secret id", "secretid", "secret_id"),
         re.compile(rf"(?i)secret[ _]?id[\"']?[ ]{{0,8}}[:=|]{{0,1}}[ \t]{{0,8}}[\"']?(?P<value>{_UUID})"),
-        r"(?i:secret[ _]?id[\"']? *[:=|]?[ \t]*[\"']?[0-9a-f]{8}-)",
+        r"(?i:secret[ _]?id *[\"']? *[:=|]?[ \t]*[\"']?[0-9a-f]{8}-)",
         "token",
     ),
     Print(
@@ -152,32 +154,21 @@ _CODES = re.compile(
 _CODE = re.compile(
     r"[a-zA-Z0-9]{4,6}(?:-[a-zA-Z0-9]{4,6}){1,4}|(?<![\w-])(?:[0-9a-f]{8,12}|[a-z0-9]{10,12}|\d{6,10})(?![\w-])"
 )
-SUSPECT = "|".join(
-    (
-        *dict.fromkeys(printed.sign for printed in _PRINTS),
-        r"(?i:(?:backup|recovery|scratch|emergency|one-time|rescue)[ _-]?(?:code|key))",
-    )
-)
-"""What a string must match (in RE2, on its padded form) before `spans` can find something."""
 
 
-def spans(view: View) -> Iterator[Span]:
-    """Values that what stands above or before them says are secret."""
-    text = view.text
-    lower = text.lower()
-    for printed in _PRINTS:
-        if not any(mark in lower for mark in printed.marks):
-            continue
-        for match in printed.form.finditer(text):
-            group = "value" if "value" in printed.form.groupindex else 0
-            value = match[group].rstrip(".,")
-            if _holds(printed.test, value):
-                yield view.span(match.start(group), match.start(group) + len(value), printed.rule, 1)
-    if "code" in lower or " key" in lower:
-        for codes in _CODES.finditer(text):
-            for code in _CODE.finditer(text, *codes.span("body")):
-                if any(map(str.isdigit, code.group())):
-                    yield view.span(*code.span(), "recovery_code", 1)
+def _printed(printed: Print, view: View) -> Iterator[Span]:
+    group = "value" if "value" in printed.form.groupindex else 0
+    for match in printed.form.finditer(view.text):
+        value = match[group].rstrip(".,")
+        if _holds(printed.test, value):
+            yield view.span(match.start(group), match.start(group) + len(value), printed.rule, 1)
+
+
+def _codes(view: View) -> Iterator[Span]:
+    for codes in _CODES.finditer(view.text):
+        for code in _CODE.finditer(view.text, *codes.span("body")):
+            if any(map(str.isdigit, code.group())):
+                yield view.span(*code.span(), "recovery_code", 1)
 
 
 def _holds(test: str, value: str) -> bool:
@@ -190,3 +181,12 @@ def _holds(test: str, value: str) -> bool:
     if test == "chosen":
         return looks_chosen(value) or looks_random(value)
     return looks_chosen(value) or looks_random(value) or (memorable(value) and "." not in value and "/" not in value)
+
+
+KINDS = (
+    *(
+        Kind(f"printed {place}", printed.sign, functools.partial(_printed, printed))
+        for place, printed in enumerate(_PRINTS)
+    ),
+    Kind("recovery codes", r"(?i:(?:backup|recovery|scratch|emergency|one-time|rescue)[ _-]?(?:code|key))", _codes),
+)

@@ -8,21 +8,33 @@ literals that are cheap to find, and offers spans of the raw text.
 
 from __future__ import annotations
 
+import itertools
 import re
 from collections import defaultdict
-from collections.abc import Callable, Iterator, Set
-from typing import NamedTuple
+from collections.abc import Iterable, Iterator, Mapping, Set
 
-import pyarrow as pa
-
-from etl.redact import columns, commands, formats, headers, logins, named, nearby, positions, services
+from etl.redact import (
+    columns,
+    commands,
+    formats,
+    headers,
+    logins,
+    named,
+    nearby,
+    positions,
+    printed,
+    services,
+    settings,
+    spoken,
+)
 from etl.redact.credentials import is_value, looks_random
 from etl.redact.escapes import View
-from etl.redact.sieve import Sieve, matching
+from etl.redact.families import Kind
+from etl.redact.sieve import Sieve
 from etl.redact.spans import Span
 from etl.redact.texts import UNCLEAR, Texts
 
-VERSION = "secrets-3"
+VERSION = "secrets-4"
 """Changes when one of these rules does."""
 
 
@@ -48,17 +60,6 @@ _STRUCTURE = ",:[]{}"
 _BETWEEN_QUOTES = re.compile(r"""[^"']+""")
 
 
-class _Kind(NamedTuple):
-    """Rules that are asked together."""
-
-    name: str
-    suspect: str
-    """What a string must match (in RE2, on its padded form) before `spans` can find something."""
-    spans: Callable[[View], Iterator[Span]]
-    sign: str = ""
-    """Tells in less time which strings `suspect` is worth asking for."""
-
-
 def suspects(texts: Texts) -> dict[int, frozenset[str] | None]:
     """The places of the texts that may hold something that a rule here finds, and of which kinds; None where anything
     may stand. A superset, found natively.
@@ -66,26 +67,24 @@ def suspects(texts: Texts) -> dict[int, frozenset[str] | None]:
     sifted = _SIEVE.matching(texts)
     unclear = dict.fromkeys(sifted.pop(_UNCLEAR, ()))
     found: defaultdict[int, set[str]] = defaultdict(set)
-    for kind in _KINDS:
-        places = sifted.get(kind.name, [])
-        if kind.sign and places:
-            few = texts.padded.take(pa.array(places, pa.int64()))
-            places = [places[index] for index in matching(few, kind.suspect)]
+    for name, places in sifted.items():
         for place in places:
-            found[place].add(kind.name)
+            found[place].add(name)
     return {place: frozenset(names) for place, names in found.items()} | unclear
 
 
 def spans(view: View, sought: Set[str] | None = None) -> Iterator[Span]:
     """What the rules of our own find in a view, in places of the raw text; those of the kinds `sought`, or all."""
-    found: list[Span] = []
-    for kind in _KINDS:
-        if sought is None or kind.name in sought:
-            offers = kind.spans(view)
-            if kind.spans is nearby.spans:  # the last: it takes what nothing else has found
-                offers = (span for span in offers if not any(map(span.overlaps, found)))
-            found += offers
+    found = [span for kind in _asked(_KINDS, sought) for span in kind.spans(view)]
     yield from found
+    for kind in _asked(_LAST, sought):
+        for span in kind.spans(view):
+            if not any(map(span.overlaps, found)):
+                yield span
+
+
+def _asked(kinds: Mapping[str, Kind], sought: Set[str] | None) -> Iterable[Kind]:
+    return kinds.values() if sought is None else (kinds[name] for name in sorted(sought & kinds.keys()))
 
 
 def _web_tokens(view: View) -> Iterator[Span]:
@@ -152,29 +151,21 @@ def _private_keys(view: View) -> Iterator[Span]:
                 yield view.span(start, start + len(body), "private_key", 3)
 
 
-def _in_urls(view: View) -> Iterator[Span]:
-    yield from _web_tokens(view)
-    yield from _logins_in_urls(view)
-    yield from _signatures(view)
-    yield from _private_keys(view)
-
-
-_WORDS = (
-    r"(?i:pass|pwd|(?:^|[^a-z])pw|psk|secret|token(?:$|[^s]|s(?:$|[^\"_ ]| [^\":=]))|credential|[a-z0-9]{2}[_. -]?key)"
+_IN_URLS = (
+    Kind("web tokens", r"eyJ[A-Za-z0-9_-]+\.eyJ", _web_tokens),
+    Kind("logins in URLs", r": */ */[^\n]*@", _logins_in_urls),
+    Kind("signatures", r"(?i:sig|signature|key)=", _signatures),
+    Kind("private keys", r"PRIVATE KEY", _private_keys),
 )
-"""One of these is in whatever names a secret."""
-_KINDS = (
-    _Kind("positions", positions.SUSPECT, positions.spans),
-    _Kind("services", services.SUSPECT, services.spans),
-    _Kind("headers", headers.SUSPECT, headers.spans),
-    _Kind("urls", r": */ */[^\n]*@|(?i:sig|signature|key)=|PRIVATE KEY|eyJ[A-Za-z0-9_-]+\.eyJ", _in_urls),
-    _Kind("formats", formats.SUSPECT, formats.spans),
-    _Kind("logins", logins.SUSPECT, logins.spans),
-    _Kind("named", named.SUSPECT, named.spans, _WORDS),
-    _Kind("columns", columns.SUSPECT, columns.spans, _WORDS),
-    _Kind("commands", commands.SUSPECT, commands.spans, commands.SIGN),
-    _Kind("nearby", nearby.SUSPECT, nearby.spans, nearby.SIGN),
-)
+_KINDS = {
+    kind.name: kind
+    for kind in itertools.chain(
+        positions.KINDS, spoken.KINDS, services.KINDS, headers.KINDS, _IN_URLS, formats.KINDS, printed.KINDS,
+        settings.KINDS, logins.KINDS, named.KINDS, columns.KINDS, commands.KINDS,
+    )
+}  # fmt: skip
+_LAST = {kind.name: kind for kind in nearby.KINDS}
 _UNCLEAR = "unclear"
-SIGNS = {kind.name: kind.sign or kind.suspect for kind in _KINDS} | {_UNCLEAR: UNCLEAR}
+SIGNS = {name: kind.suspect for name, kind in (_KINDS | _LAST).items()} | {_UNCLEAR: UNCLEAR}
+"""By kind, what tells that it is worth asking."""
 _SIEVE = Sieve(SIGNS)

@@ -6,12 +6,14 @@ conversation they stand alone.
 
 from __future__ import annotations
 
+import functools
 import itertools
 import re
 from collections.abc import Iterator
 from typing import NamedTuple
 
 from etl.redact.escapes import View
+from etl.redact.families import Kind
 from etl.redact.spans import Span
 
 
@@ -31,6 +33,8 @@ class Shape(NamedTuple):
     rule: str
     literal: str
     """What `form` holds always, in this case."""
+    sign: str
+    """What a string must match (in RE2, on its padded form) before `form` can match."""
     form: re.Pattern[str]
     before: int
     """How many characters of the form may stand before the literal."""
@@ -219,10 +223,7 @@ _SERVICES = (
     *_simple("anyscale_key", "esecret_", "aph0_", body=r"[A-Za-z0-9_]{24,}"),
     *_simple("cloudflare_key", "v1.0-", body=r"[0-9a-f]{24}-[0-9a-f]{32,}"),
 )
-_BY_PREFIX = {
-    prefix: [(service.rule, re.compile(service.body)) for service in group]
-    for prefix, group in itertools.groupby(_SERVICES, lambda service: service.prefix)
-}
+_BY_PREFIX = {prefix: list(group) for prefix, group in itertools.groupby(_SERVICES, lambda service: service.prefix)}
 _INNER = ("k_live_", "k_test_")
 """Prefixes that come after a first letter (`sk_live_`, `rk_test_`); `pk_live_` begins what pages may show."""
 _BLOB = 24
@@ -232,93 +233,186 @@ _BY_CHANCE = re.compile(r"[0-9]|[a-z][A-Z].*[a-z][A-Z].*[a-z][A-Z]|\A[A-Z]{16}\Z
 _PLACEHOLDER = re.compile(r"(?i)x{5}|\.{3}|your|EXAMPLE")
 
 _SHAPES = (
-    Shape("slack_webhook", "hooks.slack.com/",
-          re.compile(r"(?:https?://)?hooks\.slack\.com/(?:services|workflows|triggers)/[A-Za-z0-9/_]{20,}"), 8),
-    Shape("teams_webhook", "webhook.office.com/",
-          re.compile(r"https?://[\w-]{1,64}\.webhook\.office\.com/webhookb2/[\w@-]{36,80}/[A-Za-z]{4,32}/"
-              r"[\w/-]{32,120}"),
-          80),
-    Shape("webhook", "/hooks/catch/", re.compile(r"/hooks/catch/[0-9]{4,12}/[a-z0-9]{6,12}"), 0),
-    Shape("webhook", "/bot/v2/hook/", re.compile(r"/bot/v2/hook/[0-9a-f-]{36}"), 0),
-    Shape("discord_webhook", "/webhooks/",
-          re.compile(r"https?://[a-z.]{0,10}discord(?:app)?\.com/api(?:/v\d+)?/webhooks/[0-9]{15,20}/"
-              r"[A-Za-z0-9_-]{20,}"),
-          48),
-    Shape("discord_webhook", "/webhooks/", re.compile(r"/webhooks/[0-9]{15,20}/[A-Za-z0-9_-]{20,}"), 0),
-    Shape("discord_token", ".",
-          re.compile(r"(?<![A-Za-z0-9_-])[MNO][A-Za-z0-9_-]{23,28}\.[A-Za-z0-9_-]{6}\.[A-Za-z0-9_-]{27,44}"), 29),
-    Shape("telegram_token", ":AA", re.compile(r"(?<![0-9])[0-9]{8,10}:AA[A-Za-z0-9_-]{30,36}(?![A-Za-z0-9_-])"), 10),
-    Shape("azure_client_secret", "Q~",
-          re.compile(r"(?<![A-Za-z0-9_~-])[A-Za-z0-9_~.-]{3}[0-9]Q~[A-Za-z0-9_~.-]{31,34}(?![A-Za-z0-9_~-])"), 4),
-    Shape("azure_key", "JQQJ99", re.compile(r"(?<![A-Za-z0-9])[A-Za-z0-9]{40,60}JQQJ99[A-Za-z0-9]{20,30}"), 60),
-    Shape("new_relic_key", "NRAL", re.compile(r"(?<![A-Za-z0-9])[0-9a-f]{36}NRAL(?![A-Za-z0-9])"), 36),
-    Shape("terraform_token", ".atlasv1.",
-          re.compile(r"(?<![A-Za-z0-9])[A-Za-z0-9]{14}\.atlasv1\.[A-Za-z0-9_=-]{40,}"), 14),
-    Shape("airtable_token", "pat", re.compile(r"(?<![A-Za-z0-9])pat[A-Za-z0-9]{14}\.[0-9a-f]{40,}"), 0),
-    Shape("mailchimp_key", "-us", re.compile(r"(?<![0-9A-Za-z])[0-9a-f]{32}-us[0-9]{1,2}(?![0-9A-Za-z])"), 32),
-    Shape("mailgun_key", "-",
-          re.compile(r"(?<![0-9A-Za-z-])[0-9a-f]{32}-[0-9a-f]{8}-[0-9a-f]{8}(?![0-9A-Za-z-])"), 32),
-    Shape("salesforce_token", "!AQ", re.compile(r"(?<![A-Za-z0-9])00D[A-Za-z0-9]{12,15}!AQ[A-Za-z0-9._]{60,}"), 18),
-    Shape("fcm_key", ":APA91b", re.compile(r"(?<![A-Za-z0-9_-])AAAA[A-Za-z0-9_-]{7}:APA91b[A-Za-z0-9_-]{100,}"), 11),
-    Shape("ably_key", ".", re.compile(r"(?<![A-Za-z0-9._-])[A-Za-z0-9_-]{6}\.[A-Za-z0-9_-]{6}:"
-        r"[A-Za-z0-9_-]{40,44}(?![\w-])"), 6),
-    Shape("asana_token", "/",
-          re.compile(r"(?<![\w/.])[12]/[0-9]{15,17}(?:/[0-9]{15,17})?:[0-9a-f]{32}(?![0-9A-Za-z])"), 1),
-    Shape("deepl_key", ":fx", re.compile(r"(?<![0-9a-f-])[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}:fx(?![\w])"), 36),
-    Shape("apollo_key", "service:", re.compile(r"service:[\w-]{2,64}:[A-Za-z0-9_-]{22}(?![\w-])"), 0),
-    Shape("twilio_key", "SK", re.compile(r"(?<![0-9A-Za-z])SK[0-9a-f]{32}(?![0-9A-Za-z])"), 0),
-)  # fmt: skip
+    Shape(
+        "slack_webhook",
+        "hooks.slack.com/",
+        r"hooks\.slack\.com/",
+        re.compile(r"(?:https?://)?hooks\.slack\.com/(?:services|workflows|triggers)/[A-Za-z0-9/_]{20,}"),
+        8,
+    ),
+    Shape(
+        "teams_webhook",
+        "webhook.office.com/",
+        r"webhook\.office\.com/",
+        re.compile(
+            r"https?://[\w-]{1,64}\.webhook\.office\.com/webhookb2/[\w@-]{36,80}/[A-Za-z]{4,32}/"
+            r"[\w/-]{32,120}"
+        ),
+        80,
+    ),
+    Shape("webhook", "/hooks/catch/", r"/hooks/catch/", re.compile(r"/hooks/catch/[0-9]{4,12}/[a-z0-9]{6,12}"), 0),
+    Shape("webhook", "/bot/v2/hook/", r"/bot/v2/hook/", re.compile(r"/bot/v2/hook/[0-9a-f-]{36}"), 0),
+    Shape(
+        "discord_webhook",
+        "/webhooks/",
+        r"/webhooks/[0-9]",
+        re.compile(
+            r"https?://[a-z.]{0,10}discord(?:app)?\.com/api(?:/v\d+)?/webhooks/[0-9]{15,20}/"
+            r"[A-Za-z0-9_-]{20,}"
+        ),
+        48,
+    ),
+    Shape(
+        "discord_webhook", "/webhooks/", r"/webhooks/[0-9]", re.compile(r"/webhooks/[0-9]{15,20}/[A-Za-z0-9_-]{20,}"), 0
+    ),
+    Shape(
+        "discord_token",
+        ".",
+        r"[A-Za-z0-9_-]{10}\.[A-Za-z0-9_-]{6}\.[A-Za-z0-9_-]{20}",
+        re.compile(r"(?<![A-Za-z0-9_-])[MNO][A-Za-z0-9_-]{23,28}\.[A-Za-z0-9_-]{6}\.[A-Za-z0-9_-]{27,44}"),
+        29,
+    ),
+    Shape(
+        "telegram_token",
+        ":AA",
+        r"[0-9]:AA[A-Za-z0-9]",
+        re.compile(r"(?<![0-9])[0-9]{8,10}:AA[A-Za-z0-9_-]{30,36}(?![A-Za-z0-9_-])"),
+        10,
+    ),
+    Shape(
+        "azure_client_secret",
+        "Q~",
+        r"[0-9]Q~",
+        re.compile(r"(?<![A-Za-z0-9_~-])[A-Za-z0-9_~.-]{3}[0-9]Q~[A-Za-z0-9_~.-]{31,34}(?![A-Za-z0-9_~-])"),
+        4,
+    ),
+    Shape(
+        "azure_key", "JQQJ99", r"JQQJ99", re.compile(r"(?<![A-Za-z0-9])[A-Za-z0-9]{40,60}JQQJ99[A-Za-z0-9]{20,30}"), 60
+    ),
+    Shape("new_relic_key", "NRAL", r"[0-9a-f]NRAL", re.compile(r"(?<![A-Za-z0-9])[0-9a-f]{36}NRAL(?![A-Za-z0-9])"), 36),
+    Shape(
+        "terraform_token",
+        ".atlasv1.",
+        r"\.atlasv1\.",
+        re.compile(r"(?<![A-Za-z0-9])[A-Za-z0-9]{14}\.atlasv1\.[A-Za-z0-9_=-]{40,}"),
+        14,
+    ),
+    Shape(
+        "airtable_token",
+        "pat",
+        r"pat[A-Za-z0-9]{14}\.",
+        re.compile(r"(?<![A-Za-z0-9])pat[A-Za-z0-9]{14}\.[0-9a-f]{40,}"),
+        0,
+    ),
+    Shape(
+        "mailchimp_key",
+        "-us",
+        r"[0-9a-f]{8}-us[0-9]",
+        re.compile(r"(?<![0-9A-Za-z])[0-9a-f]{32}-us[0-9]{1,2}(?![0-9A-Za-z])"),
+        32,
+    ),
+    Shape(
+        "mailgun_key",
+        "-",
+        r"[0-9a-f]{20}-[0-9a-f]{8}-[0-9a-f]{8}",
+        re.compile(r"(?<![0-9A-Za-z-])[0-9a-f]{32}-[0-9a-f]{8}-[0-9a-f]{8}(?![0-9A-Za-z-])"),
+        32,
+    ),
+    Shape(
+        "salesforce_token",
+        "!AQ",
+        r"!AQ[A-Za-z0-9._]{12}",
+        re.compile(r"(?<![A-Za-z0-9])00D[A-Za-z0-9]{12,15}!AQ[A-Za-z0-9._]{60,}"),
+        18,
+    ),
+    Shape(
+        "fcm_key",
+        ":APA91b",
+        r":APA91b",
+        re.compile(r"(?<![A-Za-z0-9_-])AAAA[A-Za-z0-9_-]{7}:APA91b[A-Za-z0-9_-]{100,}"),
+        11,
+    ),
+    Shape(
+        "ably_key",
+        ".",
+        r"\.[A-Za-z0-9_-]{6}:[A-Za-z0-9_-]{12}",
+        re.compile(
+            r"(?<![A-Za-z0-9._-])[A-Za-z0-9_-]{6}\.[A-Za-z0-9_-]{6}:"
+            r"[A-Za-z0-9_-]{40,44}(?![\w-])"
+        ),
+        6,
+    ),
+    Shape(
+        "asana_token",
+        "/",
+        r"[12]/[0-9]{15}",
+        re.compile(r"(?<![\w/.])[12]/[0-9]{15,17}(?:/[0-9]{15,17})?:[0-9a-f]{32}(?![0-9A-Za-z])"),
+        1,
+    ),
+    Shape(
+        "deepl_key",
+        ":fx",
+        r"[0-9a-f]{8}:fx",
+        re.compile(r"(?<![0-9a-f-])[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}:fx(?![\w])"),
+        36,
+    ),
+    Shape(
+        "apollo_key",
+        "service:",
+        r"service:[A-Za-z0-9_-]+:[A-Za-z0-9]",
+        re.compile(r"service:[\w-]{2,64}:[A-Za-z0-9_-]{22}(?![\w-])"),
+        0,
+    ),
+    Shape("twilio_key", "SK", r"SK[0-9a-f]{6}", re.compile(r"(?<![0-9A-Za-z])SK[0-9a-f]{32}(?![0-9A-Za-z])"), 0),
+)
 _COMMON = {
     ".": re.compile(r"\.(?=[A-Za-z0-9_-]{6}[.:])"),
     "-": re.compile(r"(?<=[0-9a-f])-(?=[0-9a-f]{8}-[0-9a-f]{8}(?![0-9A-Za-z-]))"),
     "/": re.compile(r"(?<=[12])/(?=[0-9]{15})"),
 }
 """Literals that stand everywhere, with what stands around them in a key."""
-SUSPECT = "|".join(
-    (
-        *(re.escape(service.prefix) + service.sign for service in _SERVICES if service.sign != _LONG),
-        "(?:" + "|".join(re.escape(service.prefix) for service in _SERVICES if service.sign == _LONG) + ")" + _LONG,
-        r"hooks\.slack\.com/|webhook\.office\.com/|/hooks/catch/|/bot/v2/hook/|"
-        r"/webhooks/[0-9]|[A-Za-z0-9]\.[A-Za-z0-9_-]{6}\.[A-Za-z0-9_-]{9}",
-        r"[0-9a-f]{20}-[0-9a-f]{8}-[0-9a-f]{8}|!AQ[A-Za-z0-9._]{12}|:APA91b|\.[A-Za-z0-9_-]{6}:[A-Za-z0-9_-]{12}",
-        r"[12]/[0-9]{15}|[0-9a-f]{8}:fx|service:[A-Za-z0-9_-]+:[A-Za-z0-9]",
-        r"[0-9]:AA[A-Za-z0-9]|[0-9]Q~|JQQJ99|[0-9a-f]NRAL|\.atlasv1\.|pat[A-Za-z0-9]{6}|[0-9a-f]-us[0-9]|SK[0-9a-f]{6}",
-    )
-)
-"""What a string must match (in RE2, on its padded form) before `spans` can find something."""
 
 
-def spans(view: View) -> Iterator[Span]:
-    """Keys that begin as those of a service do, or have its mark in them."""
-    for prefix, bodies in _BY_PREFIX.items():
-        done = 0
-        for place in view.places(prefix, lower=False):
-            before = view.text[max(0, place - _BLOB) : place]
-            touched = before[-1:] == "p" if prefix in _INNER else before[-1:].isalnum()
-            if place < done or touched or _IN_BLOB.fullmatch(before):
-                continue
-            for rule, body in bodies:
-                match = body.match(view.text, place + len(prefix))
-                if not match:
-                    continue
-                done = match.end()
-                if _BY_CHANCE.search(match.group()) and not _PLACEHOLDER.search(match.group()):
-                    yield view.span(place - (prefix in _INNER), match.end(), rule, 3)
-    yield from _shapes(view)
-
-
-def _shapes(view: View) -> Iterator[Span]:
-    text = view.text
-    for shape in _SHAPES:
-        if shape.literal not in text:
+def _keys(prefix: str, bodies: list[tuple[str, re.Pattern[str]]], view: View) -> Iterator[Span]:
+    """Keys that begin as those of a service do."""
+    done = 0
+    for place in view.places(prefix, lower=False):
+        before = view.text[max(0, place - _BLOB) : place]
+        touched = before[-1:] == "p" if prefix in _INNER else before[-1:].isalnum()
+        if place < done or touched or _IN_BLOB.fullmatch(before):
             continue
-        if shape.literal in _COMMON:
-            places: Iterator[int] = (match.start() for match in _COMMON[shape.literal].finditer(text))
-        else:
-            places = view.places(shape.literal, lower=False)
-        for place in places:
-            for start in range(max(0, place - shape.before), place + 1):
-                match = shape.form.match(text, start)
-                if match and match.end() > place:
-                    yield view.span(*match.span(), shape.rule, 3)
-                    break
+        for rule, body in bodies:
+            match = body.match(view.text, place + len(prefix))
+            if not match:
+                continue
+            done = match.end()
+            if _BY_CHANCE.search(match.group()) and not _PLACEHOLDER.search(match.group()):
+                yield view.span(place - (prefix in _INNER), match.end(), rule, 3)
+
+
+def _shaped(shape: Shape, view: View) -> Iterator[Span]:
+    """Keys that have the mark of a service in them."""
+    text = view.text
+    if shape.literal in _COMMON:
+        places: Iterator[int] = (match.start() for match in _COMMON[shape.literal].finditer(text))
+    else:
+        places = view.places(shape.literal, lower=False)
+    for place in places:
+        for start in range(max(0, place - shape.before), place + 1):
+            match = shape.form.match(text, start)
+            if match and match.end() > place:
+                yield view.span(*match.span(), shape.rule, 3)
+                break
+
+
+KINDS = (
+    *(
+        Kind(
+            f"service {prefix}",
+            f"{re.escape(prefix)}(?:{'|'.join(dict.fromkeys(service.sign for service in services))})",
+            functools.partial(_keys, prefix, [(service.rule, re.compile(service.body)) for service in services]),
+        )
+        for prefix, services in _BY_PREFIX.items()
+    ),
+    *(Kind(f"shape {place}", shape.sign, functools.partial(_shaped, shape)) for place, shape in enumerate(_SHAPES)),
+)

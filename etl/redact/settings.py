@@ -7,6 +7,7 @@ from collections.abc import Iterator
 
 from etl.redact.credentials import credential, is_value, looks_random
 from etl.redact.escapes import View
+from etl.redact.families import Kind
 from etl.redact.spans import Span
 
 _SALT = re.compile(
@@ -30,8 +31,10 @@ _KEY = re.compile(
     r"""(?<![\w-])["']?[Kk](?:ey|EY)["']?[ ]{0,3}[:=][ ]{0,3}["']?(?P<value>[A-Za-z0-9+/_=-]{16,512})(?![\w./(:-])"""
 )
 _PARENT = re.compile(r"""["']?(?P<name>[A-Za-z_][\w-]{1,40})["']?\s{0,3}(?:[:=]|=>)?\s{0,3}\Z""")
-_SECTION = re.compile(r"(?m)^[ \d\t|+>-]{0,12}\[{1,2}[\"']?(?P<name>[\w.-]{2,60})[\"']?\]{1,2}[ ]*$")
-_ABOVE = re.compile(r"""[ \d\t|+>-]*["']?(?P<name>[A-Za-z_][\w-]{1,40})["']?:[ ]*""")
+_SECTION = re.compile(r"(?m)(?:^|[\"'])[ \d\t|+>-]{0,12}\[{1,2}[\"']?(?P<name>[\w.-]{2,60})[\"']?\]{1,2}[ ]*$")
+_ABOVE = re.compile(r"""(?:\A|[\s"'])["']?(?P<name>[A-Za-z_][\w-]{1,40})["']?:[ ]*\Z""")
+_MARGIN = " \t0123456789|+>-"
+"""What stands before the lines of blocks, patches and views of files."""
 _SETTINGS = re.compile(
     r"(?i)[_-]?(?:settings?|options?|config(?:uration)?|params?|credentials?|service|client|provider)\Z"
 )
@@ -45,46 +48,40 @@ _SUFFIXES = re.compile(
     r"|privkey)[\"']?[ ]{0,3}[:=][ ]{0,3}[\"']?(?P<value>[A-Za-z0-9_.~+/=:%-]{16,2048})"
 )
 _NEAR = 600
-SUSPECT = (
-    r"(?i:_?(?:salt|pepper)[\"']? *(?:[:=,]|=>) *[\"']?[^\s\"']{4}|define\( *[\"'][a-z_]+_(?:key|salt)[\"'],"
-    r"|(?:app|cookie|session|signing|secret|encryption|api|jwt|previous)_?keys *[\"']? *[:=]|session\(\{[^{}]*keys:"
-    r"|[{,\s]key *[\"']? *[:=] *[\"']?[a-z0-9+/_=-]{16}|[?&;](?:app_?id|auth|api_?auth|ticket|jwt|hmac|sas"
-    r"|auth_?code|pat)=[a-z0-9_.~%-]{16})"
-    r"|_(?i:pat|creds?|auth|seed|sasl|sas|hmac|cookie|bearer|privkey|skey|certificate|jwt"
-    r"|dsn_key)[\"']? *[\"']? *[:=] *[\"']?[A-Za-z0-9_.~+/=:%-]{16}"
-    r"|(?:^|\n|[\"'])(?i:key) *[\"']? *[:=] *[\"']?[A-Za-z0-9+/_=-]{16}"
-)
-"""What a string must match (in RE2, on its padded form) before `spans` can find something."""
 
 
-def spans(view: View) -> Iterator[Span]:
-    """Values of settings that are secret by what the setting belongs to."""
-    text = view.text
-    lower = text.lower()
-    if "salt" in lower or "pepper" in lower:
-        for match in _SALT.finditer(text):
-            group = "quoted" if match["quoted"] else "value"
-            if looks_random(match[group]) or (group == "quoted" and len(match[group]) >= 32):
-                yield view.span(*match.span(group), "secret", 1)
-    if "define(" in lower:
-        for match in _WORDPRESS.finditer(text):
-            if "unique phrase" not in match["value"]:
-                yield view.span(*match.span("value"), "secret", 1)
-    if "keys" in lower:
-        for form in (_KEYS, _SESSION_KEYS):
-            for match in form.finditer(text):
-                for key in _IN_KEYS.finditer(text, *match.span("body")):
-                    if looks_random(key.group()) and is_value(key.group(), ""):
-                        yield view.span(*key.span(), "secret_key", 1)
-    if "key" in lower:
-        yield from _of_parents(view)
-    for match in _SUFFIXES.finditer(text) if "_" in text else ():
+def _salts(view: View) -> Iterator[Span]:
+    for match in _SALT.finditer(view.text):
+        group = "quoted" if match["quoted"] else "value"
+        if looks_random(match[group]) or (group == "quoted" and len(match[group]) >= 32):
+            yield view.span(*match.span(group), "secret", 1)
+
+
+def _of_wordpress(view: View) -> Iterator[Span]:
+    for match in _WORDPRESS.finditer(view.text):
+        if "unique phrase" not in match["value"]:
+            yield view.span(*match.span("value"), "secret", 1)
+
+
+def _in_lists(view: View) -> Iterator[Span]:
+    for form in (_KEYS, _SESSION_KEYS):
+        for match in form.finditer(view.text):
+            for key in _IN_KEYS.finditer(view.text, *match.span("body")):
+                padded = key.group().endswith("=") and len(key.group()) >= 20
+                if (padded or looks_random(key.group())) and is_value(key.group(), ""):
+                    yield view.span(*key.span(), "secret_key", 1)
+
+
+def _by_suffix(view: View) -> Iterator[Span]:
+    for match in _SUFFIXES.finditer(view.text):
         if looks_random(match["value"], strict=True) and "://" not in match["value"] and is_value(match["value"], ""):
             yield view.span(*match.span("value"), "secret", 1)
-    if "=" in text:
-        for match in _QUERY.finditer(text):
-            if looks_random(match["value"]) and is_value(match["value"], ""):
-                yield view.span(*match.span("value"), "url_token", 1)
+
+
+def _in_queries(view: View) -> Iterator[Span]:
+    for match in _QUERY.finditer(view.text):
+        if looks_random(match["value"]) and is_value(match["value"], ""):
+            yield view.span(*match.span("value"), "url_token", 1)
 
 
 def _of_parents(view: View) -> Iterator[Span]:
@@ -101,26 +98,58 @@ def _of_parents(view: View) -> Iterator[Span]:
 
 
 def _parent(text: str, start: int) -> str:
-    """The name of the object, block or section that what begins at `start` is in; empty where there is none."""
+    """The name of the block, object or section that what begins at `start` is in; empty where there is none."""
     before = text[max(0, start - _NEAR) : start]
+    return _block(before) or _object(before) or _section(before)
+
+
+def _block(before: str) -> str:
+    """Of YAML: the line above that begins further left."""
+    *above, line = before.split("\n")
+    if line.strip(_MARGIN):
+        return ""
+    for each in reversed(above):
+        if each.strip() and len(each) - len(each.lstrip(_MARGIN)) < len(line.rstrip("-")):
+            block = _ABOVE.search(each)
+            return block["name"] if block else ""
+    return ""
+
+
+def _object(before: str) -> str:
+    """Of JSON, HCL and code: what stands before the brace that is still open."""
     depth = 0
     for at in range(len(before) - 1, -1, -1):
-        if before[at] == "}":
-            depth += 1
-        elif before[at] == "{":
-            depth -= 1
-            if depth < 0:
-                named = _PARENT.search(before, 0, at)
-                return named["name"] if named else ""
-    line = before.rpartition("\n")[2]
-    if not line.strip(" -\t0123456789|+>"):
-        for above in reversed(before.split("\n")[:-1]):
-            if above.strip() and len(above) - len(above.lstrip(" \t0123456789|+>")) < len(line.rstrip("-")):
-                block = _ABOVE.fullmatch(above)
-                return block["name"] if block else _section(before)
-    return _section(before)
+        depth += (before[at] == "}") - (before[at] == "{")
+        if depth < 0:
+            named = _PARENT.search(before, 0, at)
+            return named["name"] if named else ""
+    return ""
 
 
 def _section(before: str) -> str:
     names = [match["name"] for match in _SECTION.finditer(before)]
     return names[-1].rpartition(".")[2] if names else ""
+
+
+KINDS = (
+    Kind("salts", r"(?i:(?:salt|pepper) *[\"']? *(?:[:=,]|=>) *[\"']?[^\s\"']{4})", _salts),
+    Kind("wordpress", r"(?i:define\( *[\"'][a-z_]+_(?:key|salt) *[\"'],)", _of_wordpress),
+    Kind(
+        "lists of secrets",
+        r"(?i:(?:app|cookie|session|signing|secret|encryption|api|jwt|previous)_?keys *[\"']? *[:=]"
+        r"|session\(\{[^{}]*keys:)",
+        _in_lists,
+    ),
+    Kind("keys of something", r"(?:^|[^\w-])(?i:key) *[\"']? *[:=] *[\"']?[A-Za-z0-9+/_=-]{16}", _of_parents),
+    Kind(
+        "suffixes",
+        r"_(?i:pat|creds?|auth|seed|sasl|sas|hmac|cookie|bearer|privkey|skey|certificate|jwt|dsn_key)"
+        r"[\"']? *[\"']? *[:=] *[\"']?[A-Za-z0-9_.~+/=:%-]{16}",
+        _by_suffix,
+    ),
+    Kind(
+        "queries",
+        r"(?i:[?&;](?:amp;)?(?:app_?id|auth|api_?auth|ticket|jwt|hmac|sas|auth_?code|pat)=[a-z0-9_.~%-]{16})",
+        _in_queries,
+    ),
+)

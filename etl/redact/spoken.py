@@ -6,12 +6,14 @@ on how little the sentence leaves open. Words in letters that are no Latin ones 
 
 from __future__ import annotations
 
+import functools
 import re
 from collections.abc import Iterator
 from typing import Literal, NamedTuple
 
-from etl.redact.credentials import is_of_text, is_owner, is_value, looks_chosen, looks_random, memorable
+from etl.redact.credentials import is_of_text, is_owner, is_value, looks_chosen, looks_random, memorable, phrased
 from etl.redact.escapes import View
+from etl.redact.families import Kind
 from etl.redact.spans import Span
 
 _BACK = 240
@@ -67,7 +69,7 @@ _OTHER_NOUN = (
 )
 """What makes another noun of the one before it."""
 _BETWEEN = (
-    r"(?:[ ]\([^()\n]{1,40}\))?(?:[ ](?!user\b|username|ids?\b|hash|name\b|my\b|must|should|may\b|can\b|cannot|primaria"
+    r"(?:[ ]\([^()\n]{1,40}\))?(?:[ ](?!user\b|username|ids?\b|hash|name\b|must|should|may\b|can\b|cannot|primaria"
     r"|prim?ria|for?nea|estrangeira|p?blica|and\b|or\b|und\b"
     r"|but\b)(?=[A-Za-z?\[(])[\w.@?\[\]()-]{1,40}(?:'s)?){0,8}?[ ]?"
 )
@@ -133,7 +135,7 @@ _PINS = (
 )
 _PIN_SIGN = (
     r"(?:PINs?|(?i:pin|door|access|alarm|entry|gate|safe|locker|keypad)[ -]?(?i:code))[^\n]*(?:is|was|:|="
-    r"|to) ?[\"'`]?\d{4}"
+    r"|to) *[\"'`]?\d{4}"
 )
 _KEY_NOUN = r"(?:tokens?|secrets?|api[ _-]?keys?|keys?|credentials?|pat)"
 _KEY_TOLD = (
@@ -167,14 +169,14 @@ _OF_HASH = re.compile(r"(?i)\b(?:commit|revision|sha[-\d]*|hash|digest|checksum|
 _TOUCHING = re.compile(r"[A-Za-z][A-Za-z0-9_-]*\Z")
 _CAMEL = re.compile(r"(?<=[a-z])(?=[A-Z])")
 _CHANGED = re.compile(
-    r"(?i)set|chang|reset|updat|rotat|switch|make|made|put|has.?o|pick|chose|modif|alter|configur|init"
+    r"(?i)(?<![a-z])(?:re)?(?:set|chang|updat|rotat|switch|make|made|put|pick|chose|modif|alter|configur|init)|has.?o"
 )
 _TRAILING = ".,;:!?)]}>*"
 _SAYINGS = (
     Saying(_NOUNS, _form(_TOLD), _TOLD_SIGN),
     Saying(_SHORT, _form(_TOLD), _SHORT_SIGN, alone=True),
-    Saying((*_NOUNS, "pw"), _form(_BELOW), rf"(?i:{_SIGN_NOUN}[^\n]*(?:is|ist|:):? ?\n)|(?i:(?:^"
-        rf"|[^a-z])pwd?[^\n]*(?:is|:):? ?\n)", "chosen"),
+    Saying((*_NOUNS, "pw"), _form(_BELOW), rf"(?i:{_SIGN_NOUN}[^\n]*(?:is|ist|:):? *\n)|(?i:(?:^"
+        rf"|[^a-z])pwd?[^\n]*(?:is|:):? *\n)", "chosen"),
     Saying(("password",), _form(_ASKED), r"(?i:password[^\n]*\?)"),
     Saying(("password",), _form(_TO), r"(?i:password[^\n]* (?:from|von) )"),
     Saying(("password",), _form(_FROM_TO), r"(?i:password[^\n]* (?:from|von) )"),
@@ -188,26 +190,22 @@ _SAYINGS = (
     Saying(_PINS, _form(_PIN), _PIN_SIGN, "any", alone=True),
     Saying(("token", "secret", "key", "credential", "pat "), _form(_KEY_TOLD), _KEY_SIGN, "key", "token"),
 )  # fmt: skip
-SUSPECT = "|".join(dict.fromkeys(saying.sign for saying in _SAYINGS))
-"""What a string must match (in RE2, on its padded form) before `spans` can find something."""
 
 
-def spans(view: View) -> Iterator[Span]:
-    """Values that a sentence says are passwords or keys."""
+def _said(saying: Saying, view: View) -> Iterator[Span]:
     text = view.text
-    for saying in _SAYINGS:
-        for literal in saying.literals:
-            for place in view.places(literal):
-                if saying.alone and (text[place - 1 : place].isalnum() or text.startswith("PASS", place)):
-                    continue
-                match = _match(saying, text, place)
-                if not match:
-                    continue
-                group = "value" if match["value"] else "free"
-                value = match[group].rstrip(_TRAILING)
-                if _holds(saying, match, value, text):
-                    start = match.start(group)
-                    yield view.span(start, start + len(value), saying.rule, 1)
+    for literal in saying.literals:
+        for place in view.places(literal):
+            if saying.alone and (text[place - 1 : place].isalnum() or text.startswith("PASS", place)):
+                continue
+            match = _match(saying, text, place)
+            if not match:
+                continue
+            group = "value" if match["value"] else "free"
+            value = match[group].rstrip(_TRAILING)
+            if _holds(saying, match, value, text):
+                start = match.start(group)
+                yield view.span(start, start + len(value), saying.rule, 1)
 
 
 def _match(saying: Saying, text: str, place: int) -> re.Match[str] | None:
@@ -232,7 +230,7 @@ def _holds(saying: Saying, match: re.Match[str], value: str, text: str) -> bool:
         asked = text[max(0, match.start() - 40) : match.start("said")]
         if not _CHANGED.search(asked):
             return False
-    return looks_chosen(value) if saying.test == "chosen" else memorable(value)
+    return looks_chosen(value) or phrased(value) if saying.test == "chosen" else memorable(value)
 
 
 def _is_key(match: re.Match[str], value: str, text: str) -> bool:
@@ -247,3 +245,8 @@ def _is_key(match: re.Match[str], value: str, text: str) -> bool:
         return True
     before = text[max(0, match.start() - 16) : match.start()] + (match["owner"] or "")
     return is_owner(owner) or bool(_OF_US.search(before)) or bool(_FOR_US.search(between))
+
+
+KINDS = tuple(
+    Kind(f"saying {place}", saying.sign, functools.partial(_said, saying)) for place, saying in enumerate(_SAYINGS)
+)

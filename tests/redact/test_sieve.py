@@ -1,4 +1,4 @@
-"""One pass of Hyperscan lets through what RE2 would, sign by sign, whatever stands beside a text and in whatever letters."""
+"""One pass of Hyperscan lets through what RE2 would, sign by sign, whatever stands beside a text, in any letters."""
 
 from __future__ import annotations
 

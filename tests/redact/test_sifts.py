@@ -7,6 +7,7 @@ import pytest
 
 from etl.redact import rules
 from etl.redact.escapes import View
+from etl.redact.spans import mask
 from etl.redact.texts import Texts
 from tests.redaction_labelled.cases import PARTS, read, strings
 
@@ -22,7 +23,8 @@ def test_rules_asked_where_they_may_find_something_find_all(part, pytestconfig):
     assert sought
     for index, text in enumerate(texts):
         view = View(text)
-        assert list(rules.spans(view, sought.get(index, frozenset()))) == list(rules.spans(view)), text
+        asked = rules.spans(view, sought.get(index, frozenset()))
+        assert mask(text, list(asked)).text == mask(text, list(rules.spans(view))).text
 
 
 def test_counts_of_tokens_are_not_worth_a_closer_look():
