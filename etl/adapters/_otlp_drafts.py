@@ -151,8 +151,9 @@ class Draft:
 
     def _answer(self, call: Call, answer: list[Message]) -> None:
         end = len(call.path) - 1
-        for message in answer:
-            start, end = end, end + len(atoms(message))
+        lengths = call.said if len(call.said) == len(answer) else [len(atoms(message)) for message in answer]
+        for message, length in zip(answer, lengths, strict=True):
+            start, end = end, end + length
             self.pieces.append(Piece(message, call, start, end))
             if message.calls:
                 self._told[start, end] = message

@@ -45,6 +45,8 @@ class Call(msgspec.Struct, eq=False):
     """Nodes of the tree along its history: one more than the history has atoms."""
     lengths: list[int] = []
     """Atoms of each message of its history."""
+    said: list[int] = []
+    """Atoms of each message of its answer."""
     end: int = 0
     """The node of its answer; that of its history where nothing was answered."""
     depth: int = 0
@@ -106,7 +108,7 @@ def canonical(value: Any) -> str:
     """
     if value is None or value == "":
         return "{}"
-    if type(value) is str and value[:1].isalpha():
+    if type(value) is dict or (type(value) is str and value[:1].isalpha()):
         return _encode(value).decode("utf-8", "replace")
     return _encode(opened(value)).decode("utf-8", "replace")
 
@@ -130,11 +132,13 @@ def _without_envelopes(calls: list[Call]) -> list[Call]:
 
     Context that is lost between processes leaves an envelope and its model calls in different traces.
     """
+    if all(call.span.kind == "model" for call in calls):
+        return calls
     spoken: dict[tuple[Atom, ...], list[Call]] = {}
     for call in calls:
         if call.span.kind == "model" and call.answer():
             spoken.setdefault(tuple(atom for message in call.answer() for atom in atoms(message)), []).append(call)
-    if not spoken or all(call.span.kind == "model" for call in calls):
+    if not spoken:
         return calls
     kept = []
     for call in calls:
@@ -182,7 +186,7 @@ class _Tree:
             answer = self._walk(call.path[-1], call.answer())
             call.end = answer[-1]
             call.depth = len(call.path) + len(answer) - 2
-            call.lengths = self._lengths(call)
+            call.lengths, call.said = self._lengths(call.turn.inputs), self._lengths(call.answer())
             (self._open if call.is_open() else self._ends).setdefault(call.end, []).append(call)
         self._thread_of: dict[int, Thread] = {}
         self._owner: dict[int, Thread] = {}
@@ -208,9 +212,9 @@ class _Tree:
                 path.append(node)
         return path
 
-    def _lengths(self, call: Call) -> list[int]:
-        """Atoms of each message of the history."""
-        return [len(self._atoms[id(message)][0]) for message in call.turn.inputs]
+    def _lengths(self, messages: Iterable[Message]) -> list[int]:
+        """Atoms of each of these messages, which were walked along."""
+        return [len(self._atoms[id(message)][0]) for message in messages]
 
     def threads(self) -> list[Thread]:
         """Place every call, in order of time; one that is continued before its time is placed first."""
