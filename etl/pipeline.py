@@ -30,6 +30,7 @@ from etl.results import Results
 from etl.runs import drift, run_report, source_runs
 from etl.staging import Settings
 from etl.times import instant, to_datetime
+from etl.walk import FoundFile
 from etl.waves import OnProgress, Progress, Readers, Told, Waves, finish, keyed
 
 LOT = 10_000
@@ -88,11 +89,19 @@ def ingest(
         version = mapping.adapter_version if mapping else None
         changes = Changes(partial(_known, opened, source), source, "mapped" if mapping else format, reparse, version)
         with Waves(opened, settings, report, Readers(workers, engine, ray_address), Told(progress)) as waves:
-            files = chain(first, files)
-            while lot := list(islice(files, LOT)):
+            for lot in _lots(chain(first, files), opened):
                 waves.take(*changes.of(lot))
             waves.read()
     return report
+
+
+def _lots(files: Iterator[FoundFile], lake: Lake) -> Iterator[list[FoundFile]]:
+    """Found files, so many together that what the lake knows is gone over some dozens of times at most."""
+    size = LOT
+    while lot := list(islice(files, size)):
+        yield lot
+        if len(lot) == LOT == size:
+            size = min(5 * LOT, max(LOT, sum(file.rows for file in lake.live("sources")) // 20))
 
 
 def replay(

@@ -57,6 +57,13 @@ def known_files(
     return found
 
 
+def first_uri(path: str) -> str:
+    """The least name in a file of `sources`; merged in this order, files that lie apart stay apart."""
+    with open_parquet(path) as opened:
+        ends = [_ends(opened.metadata.row_group(group)) for group in range(opened.num_row_groups)]
+    return min((told[0] for told in ends if told is not None), default="")
+
+
 def _rows(opened: pq.ParquetFile, wanted: pa.Array | None) -> Iterator[dict[str, KnownFile]]:
     groups = list(range(opened.num_row_groups))
     if wanted is not None and len(wanted):
@@ -77,9 +84,15 @@ def _rows(opened: pq.ParquetFile, wanted: pa.Array | None) -> Iterator[dict[str,
 
 def _may_hold(group: pq.RowGroupMetaData, first: str, last: str) -> bool:
     """Whether the statistics of a row group allow for names between these two."""
+    told = _ends(group)
+    return told is None or (told[0] <= last and told[1] >= first)
+
+
+def _ends(group: pq.RowGroupMetaData) -> tuple[str, str] | None:
+    """The least and the greatest name in a row group; None where it does not say."""
     for number in range(group.num_columns):
         column = group.column(number)
         if column.path_in_schema == "uri":
             told = column.statistics
-            return told is None or not told.has_min_max or bool(told.min <= last and told.max >= first)
-    return True
+            return None if told is None or not told.has_min_max else (told.min, told.max)
+    return None

@@ -9,6 +9,7 @@ from typing import NamedTuple
 import pyarrow as pa
 
 from etl.lake.batch import Batch
+from etl.lake.known import first_uri
 from etl.lake.log import LiveFile, Snapshot
 from etl.lake.lookup import SIDES, Lookup
 from etl.lake.parquet import (
@@ -136,7 +137,8 @@ def write_rewrite(rewrite: Rewrite, table: str, batch: Batch) -> list[StagedFile
     """Writes the rows of a rewrite into the staging folder, in new row groups and files of the usual size."""
     made: list[StagedFile] = []
     rules = frozenset[str]().union(*(rules_of(part.path) for part in rewrite.parts))
-    pieces = (rows for part in rewrite.parts for rows in row_groups(part.path, without=part.without))
+    parts = sorted(rewrite.parts, key=lambda part: first_uri(part.path)) if table == "sources" else rewrite.parts
+    pieces = (rows for part in parts for rows in row_groups(part.path, without=part.without))
     groups = gathered(pieces)
     group = next(groups, None)
     while group is not None:
