@@ -12,7 +12,6 @@ import hashlib
 import hmac
 import ipaddress
 import re
-from collections import defaultdict
 from collections.abc import Iterator, Set
 
 from stdnum import iban, luhn
@@ -21,7 +20,7 @@ from stdnum.exceptions import ValidationError
 from etl.redact import national, phones
 from etl.redact.escapes import View
 from etl.redact.families import Family, Found
-from etl.redact.sieve import Sieve
+from etl.redact.sieve import Sieve, by_place
 from etl.redact.spans import Span, pseudonym
 from etl.redact.texts import Texts
 
@@ -102,11 +101,7 @@ class Personal:
 
     def suspects(self, texts: Texts) -> dict[int, frozenset[str]]:
         """The places of the texts that may hold something personal, and of which families."""
-        found: defaultdict[int, set[str]] = defaultdict(set)
-        for name, places in _SIEVE.matching(texts).items():
-            for place in places:
-                found[place].add(name)
-        return {place: frozenset(names) for place, names in found.items()}
+        return by_place(_SIEVE.matching(texts))
 
     def spans(self, view: View, sought: Set[str] | None = None) -> Iterator[Span]:
         """What is personal in a view, in places of the raw text, each with what stands in its place.

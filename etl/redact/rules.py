@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import itertools
 import re
-from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Set
 
 from etl.redact import (
@@ -30,10 +29,12 @@ from etl.redact import (
 from etl.redact.credentials import is_value, looks_random
 from etl.redact.escapes import View
 from etl.redact.families import Kind
-from etl.redact.sieve import Sieve
+from etl.redact.sieve import Sieve, by_place
 from etl.redact.spans import Span
 from etl.redact.texts import UNCLEAR, Texts
 
+HIDDEN = "hidden"
+"""The kind of texts in which escapes may hide anything: they are sifted again as `View.flat`."""
 VERSION = "secrets-4"
 """Changes when one of these rules does."""
 
@@ -60,17 +61,9 @@ _STRUCTURE = ",:[]{}"
 _BETWEEN_QUOTES = re.compile(r"""[^"']+""")
 
 
-def suspects(texts: Texts) -> dict[int, frozenset[str] | None]:
-    """The places of the texts that may hold something that a rule here finds, and of which kinds; None where anything
-    may stand. A superset, found natively.
-    """
-    sifted = _SIEVE.matching(texts)
-    unclear = dict.fromkeys(sifted.pop(_UNCLEAR, ()))
-    found: defaultdict[int, set[str]] = defaultdict(set)
-    for name, places in sifted.items():
-        for place in places:
-            found[place].add(name)
-    return {place: frozenset(names) for place, names in found.items()} | unclear
+def suspects(texts: Texts) -> dict[int, frozenset[str]]:
+    """The places of the texts that may hold something that a rule here finds, and of which kinds: a superset."""
+    return by_place(_SIEVE.matching(texts))
 
 
 def spans(view: View, sought: Set[str] | None = None) -> Iterator[Span]:
@@ -165,7 +158,6 @@ _KINDS = {
     )
 }  # fmt: skip
 _LAST = {kind.name: kind for kind in nearby.KINDS}
-_UNCLEAR = "unclear"
-SIGNS = {name: kind.suspect for name, kind in (_KINDS | _LAST).items()} | {_UNCLEAR: UNCLEAR}
+SIGNS = {name: kind.suspect for name, kind in (_KINDS | _LAST).items()} | {HIDDEN: UNCLEAR}
 """By kind, what tells that it is worth asking."""
 _SIEVE = Sieve(SIGNS)

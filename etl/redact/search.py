@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import bisect
 import re
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -127,7 +127,7 @@ def _windows(texts: pa.ChunkedArray, personal: Personal | None) -> Iterator[Wind
                 yield from _windows_of_long(data, personal, in_ascii=in_ascii)
     distinct = pa.chunked_array(short, pa.string()).unique()
     for part in _slices(distinct.drop_null()):
-        for index, sought in _suspects(part, personal).items():
+        for index, sought in suspects(part, personal).items():
             piece = part[index].as_py()
             yield Window(piece, 0, piece, sought)
 
@@ -148,7 +148,7 @@ def _windows_of_long(data: memoryview, personal: Personal | None, *, in_ascii: b
             pieces = [str(data[start : start + WINDOW], "ascii") for start in group]
         else:
             pieces = [whole[start : start + WINDOW] for start in group]
-        for index, sought in _suspects(pa.array(pieces, pa.string()), personal).items():
+        for index, sought in suspects(pa.array(pieces, pa.string()), personal).items():
             whole = whole or str(data, "ascii")
             yield Window(whole, group[index], pieces[index], sought)
 
@@ -164,14 +164,21 @@ def _slices(texts: pa.Array) -> Iterator[pa.Array]:
         start = stop
 
 
-def _suspects(column: pa.Array, personal: Personal | None) -> dict[int, frozenset[str] | None]:
+def suspects(column: pa.Array, personal: Personal | None) -> dict[int, frozenset[str]]:
     """Which texts may hold something: a superset of those in which `_spans` finds it. With what they may hold."""
-    texts = Texts(column)
-    found = rules.suspects(texts)
-    more = [personal.suspects(texts)] if personal else []
-    more.append(dict.fromkeys(kept.suspects(texts), frozenset({kept.PACKAGE})))
-    for suspects in more:
-        for place, names in suspects.items():
-            known = found.get(place, frozenset())
-            found[place] = None if known is None else known | names
+    found = _sifted(Texts(column), personal)
+    hidden = [place for place, names in found.items() if rules.HIDDEN in names]
+    flat = pa.array([View(column[place].as_py()).flat for place in hidden], pa.string())
+    for place, names in (_sifted(Texts(flat), personal) if hidden else {}).items():
+        found[hidden[place]] |= names
     return dict(sorted(found.items()))
+
+
+def _sifted(texts: Texts, personal: Personal | None) -> dict[int, frozenset[str]]:
+    found: defaultdict[int, frozenset[str]] = defaultdict(frozenset)
+    for by_rules in (rules.suspects(texts), personal.suspects(texts) if personal else {}):
+        for place, names in by_rules.items():
+            found[place] |= names
+    for place in kept.suspects(texts):
+        found[place] |= {kept.PACKAGE}
+    return found

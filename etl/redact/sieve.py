@@ -20,7 +20,8 @@ import platform
 import re
 import stat
 import tempfile
-from collections.abc import Iterator, Mapping
+from collections import defaultdict
+from collections.abc import Iterable, Iterator, Mapping
 from importlib import metadata
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -129,6 +130,19 @@ def _keep(path: Path, data: bytes) -> None:
     Path(file.name).replace(path)
     for older in sorted(path.parent.glob("*.hs"), key=lambda each: each.stat().st_mtime)[:-_KEPT]:
         older.unlink(missing_ok=True)
+
+
+def by_place(found: Mapping[str, Iterable[int]]) -> dict[int, frozenset[str]]:
+    """Name → places turned round.
+
+    >>> by_place({"a": [3], "b": [3]}) == {3: {"a", "b"}}
+    True
+    """
+    names: defaultdict[int, set[str]] = defaultdict(set)
+    for name, places in found.items():
+        for place in places:
+            names[place].add(name)
+    return {place: frozenset(each) for place, each in names.items()}
 
 
 def matching(texts: pa.Array, pattern: str) -> list[int]:
