@@ -121,16 +121,16 @@ CREATE OR REPLACE TEMP MACRO pass_hat(n, c, k) AS
         ELSE list_product(list_transform(range(0, k), lambda i: (c - i) / (n - i))) END
     END;
 
--- Passes by task, model and source: an attempt passes when its reward is at least the threshold.
+-- Passes by task, model, source and origin: an attempt passes when its reward is at least the threshold.
 CREATE OR REPLACE TEMP MACRO pass_rates_at(threshold) AS TABLE
 SELECT
     *, passed / nullif(n, 0) AS pass_rate, wilson_low(passed, n) AS low, wilson_high(passed, n) AS high
 FROM (
     SELECT
-        task_id, model, source,
+        task_id, model, source, origin,
         count(reward) AS n, count(*) FILTER (reward >= threshold) AS passed, avg(reward) AS mean_reward,
         count(*) - count(reward) AS unscored
-    FROM rollouts_stored GROUP BY task_id, model, source
+    FROM rollouts_stored GROUP BY task_id, model, source, origin
 );
 CREATE OR REPLACE TEMP VIEW pass_rates AS FROM pass_rates_at(1.0);
 
@@ -146,27 +146,27 @@ CREATE OR REPLACE TEMP MACRO bootstrap_low(figures) AS CASE
 CREATE OR REPLACE TEMP MACRO bootstrap_high(figures) AS CASE
     WHEN len(figures) BETWEEN 2 AND 1000 THEN etl_resampled(figures)[975] WHEN len(figures) > 1000 THEN etl_normal(figures, 1) END;
 
--- Mean over tasks of pass@k and pass^k, by model and source, with the bootstrap interval over tasks; tasks with fewer than k
+-- Mean over tasks of pass@k and pass^k, by model, source and origin, with the bootstrap interval over tasks; tasks with fewer than k
 -- scored attempts are left out and counted.
 CREATE OR REPLACE TEMP MACRO pass_at(k) AS TABLE
 SELECT
-    model, source, list_avg(figures) AS pass_at_k, bootstrap_low(figures) AS low, bootstrap_high(figures) AS high,
+    model, source, origin, list_avg(figures) AS pass_at_k, bootstrap_low(figures) AS low, bootstrap_high(figures) AS high,
     len(figures) AS tasks, tasks_left_out
 FROM (
     SELECT
-        model, source, coalesce(list(pass_at(n, passed, k) ORDER BY task_id) FILTER (n >= k), []) AS figures,
+        model, source, origin, coalesce(list(pass_at(n, passed, k) ORDER BY task_id) FILTER (n >= k), []) AS figures,
         count(*) FILTER (n < k) AS tasks_left_out
-    FROM pass_rates WHERE task_id IS NOT NULL AND n > 0 GROUP BY model, source
+    FROM pass_rates WHERE task_id IS NOT NULL AND n > 0 GROUP BY model, source, origin
 );
 CREATE OR REPLACE TEMP MACRO pass_hat(k) AS TABLE
 SELECT
-    model, source, list_avg(figures) AS pass_hat_k, bootstrap_low(figures) AS low, bootstrap_high(figures) AS high,
+    model, source, origin, list_avg(figures) AS pass_hat_k, bootstrap_low(figures) AS low, bootstrap_high(figures) AS high,
     len(figures) AS tasks, tasks_left_out
 FROM (
     SELECT
-        model, source, coalesce(list(pass_hat(n, passed, k) ORDER BY task_id) FILTER (n >= k), []) AS figures,
+        model, source, origin, coalesce(list(pass_hat(n, passed, k) ORDER BY task_id) FILTER (n >= k), []) AS figures,
         count(*) FILTER (n < k) AS tasks_left_out
-    FROM pass_rates WHERE task_id IS NOT NULL AND n > 0 GROUP BY model, source
+    FROM pass_rates WHERE task_id IS NOT NULL AND n > 0 GROUP BY model, source, origin
 );
 
 -- Declared repeats: one row per group, with the spread that a group-relative method learns from.
@@ -189,20 +189,22 @@ SELECT
     list(rollout_id ORDER BY started_at, rollout_id) AS rollout_ids
 FROM rollouts_stored GROUP BY content_hash HAVING count(*) > 1;
 
--- Health of each tool: a call fails when its status is error or missing; a cancelled one was never tried.
+-- Health of each tool, by who called it (`actor`) and whether it was traffic (`origin`). `n` are the calls whose end is known,
+-- well or in an error (`failed`); the rate is of them. Calls of which the log has no result (`missing`: the last one of a
+-- trace of model calls never has) and cancelled ones say nothing of the tool and stand apart.
 CREATE OR REPLACE TEMP VIEW tool_rates AS
 SELECT
     *, failed / nullif(n, 0) AS failure_rate, wilson_low(failed, n) AS low, wilson_high(failed, n) AS high
 FROM (
     SELECT
-        tool, source, actor,
-        count(*) FILTER (status <> 'cancelled') AS n, count(*) FILTER (status IN ('error', 'missing')) AS failed,
-        count(*) FILTER (status = 'error') AS errors, count(*) FILTER (status = 'missing') AS missing,
-        count(*) FILTER (status = 'cancelled') AS cancelled, median(duration_ms) AS median_ms
-    FROM steps GROUP BY tool, source, actor
+        tool, source, actor, origin,
+        count(*) FILTER (status IN ('ok', 'error')) AS n, count(*) FILTER (status = 'error') AS failed,
+        failed AS errors, count(*) FILTER (status = 'missing') AS missing, count(*) FILTER (status = 'cancelled') AS cancelled,
+        median(duration_ms) AS median_ms
+    FROM steps GROUP BY tool, source, actor, origin
 );
 
--- Every call that went wrong, with what the agent said next.
+-- Every call that ended in an error or without a result (`status` says which), with what the agent said next.
 CREATE OR REPLACE TEMP VIEW failures AS
 SELECT
     rollout_id, task_id, source, day, origin, model, step_index, tool, actor, status, condition, error, arguments, result,

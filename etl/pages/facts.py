@@ -11,6 +11,10 @@ Rows = list[dict[str, Any]]
 
 MOST_DAYS = 90
 """Beyond so many days with rows, they are summed by month."""
+MOST_DRAWN = 25
+"""Lines of a picture, and of the tasks with the most attempts."""
+MOST_LINES = 200
+"""Lines of a table; each row says as `in_all` how many there would be."""
 MOST_KINDS = 7
 """Sources (models, …) with a colour of their own; the rest is `other`."""
 
@@ -60,12 +64,13 @@ def by_kind(connection: duckdb.DuckDBPyConnection) -> Rows:
     """source, adapter, model and how their rows ended."""
     return ask(
         connection,
-        """
+        f"""
         SELECT source, adapter, model, count(*) AS rollouts, sum(n_steps)::BIGINT AS tool_calls,
             count_if(status = 'completed') AS completed,
             count_if(status IN ('error', 'aborted', 'truncated')) AS cut_short,
-            count(reward) AS scored, avg(reward) AS mean_reward
-        FROM rollouts_stored GROUP BY ALL ORDER BY rollouts DESC, source, adapter, model LIMIT 30
+            count(reward) AS scored, avg(reward) AS mean_reward, count(*) OVER () AS in_all
+        FROM rollouts_stored GROUP BY source, adapter, model
+        ORDER BY rollouts DESC, source, adapter, model LIMIT {MOST_LINES}
         """,
     )
 
@@ -74,9 +79,10 @@ def rejected(connection: duckdb.DuckDBPyConnection) -> Rows:
     """Rejects by reason, each with an example."""
     return ask(
         connection,
-        """
-        SELECT reason, count(*) AS records, list_sort(list(DISTINCT source))[:5] AS sources, min(message) AS for_example
-        FROM rejects GROUP BY reason ORDER BY records DESC, reason LIMIT 30
+        f"""
+        SELECT reason, count(*) AS records, list_sort(list(DISTINCT source))[:5] AS sources,
+            min(message) AS for_example, count(*) OVER () AS in_all
+        FROM rejects GROUP BY reason ORDER BY records DESC, reason LIMIT {MOST_LINES}
         """,
     )
 
@@ -85,9 +91,12 @@ def passes(connection: duckdb.DuckDBPyConnection) -> Rows:
     """pass@1 by model and source, with the bootstrap interval over tasks."""
     return ask(
         connection,
-        """
-        SELECT coalesce(model || ' · ', '') || source AS label, model, source, pass_at_k AS pass_rate, low, high, tasks
-        FROM pass_at(1) WHERE tasks > 0 ORDER BY tasks DESC, label LIMIT 25
+        f"""
+        SELECT
+            coalesce(model || ' · ', '') || source || CASE WHEN origin = 'simulation' THEN ' (simulated)' ELSE '' END
+                AS label,
+            pass_at_k AS pass_rate, low, high, tasks
+        FROM pass_at(1) WHERE tasks > 0 ORDER BY tasks DESC, label LIMIT {MOST_DRAWN}
         """,
     )
 
@@ -96,26 +105,28 @@ def tasks(connection: duckdb.DuckDBPyConnection) -> Rows:
     """Pass rates of the tasks with the most attempts."""
     return ask(
         connection,
-        """
-        SELECT task_id, model, source, n, unscored, pass_rate, low, high, mean_reward FROM pass_rates
-        WHERE n > 0 ORDER BY n DESC, task_id, model LIMIT 25
+        f"""
+        SELECT task_id, model, source, origin, n, unscored, pass_rate, low, high, mean_reward,
+            count(*) OVER () AS in_all
+        FROM pass_rates WHERE n > 0 ORDER BY n DESC, task_id, model, source, origin LIMIT {MOST_DRAWN}
         """,
     )
 
 
-def tools(connection: duckdb.DuckDBPyConnection, *, most: int = 25) -> Rows:
-    """Failure rates of tools over all sources, those that fail most first."""
+def tools(connection: duckdb.DuckDBPyConnection) -> Rows:
+    """Failure rates of the tools of traffic over all sources, by who called them; those that fail most first."""
     return ask(
         connection,
-        """
-        SELECT *, failed / n AS failure_rate, wilson_low(failed, n) AS low, wilson_high(failed, n) AS high FROM (
-            SELECT tool, count_if(status <> 'cancelled') AS n, count_if(status IN ('error', 'missing')) AS failed,
-                count_if(status = 'error') AS errors, count_if(status = 'missing') AS missing,
-                count_if(status = 'cancelled') AS cancelled, median(duration_ms) AS median_ms
-            FROM steps GROUP BY tool
-        ) WHERE n > 0 ORDER BY failed DESC, failure_rate DESC, tool LIMIT $1
+        f"""
+        SELECT *, count(*) OVER () AS in_all,
+            failed / nullif(n, 0) AS failure_rate, wilson_low(failed, n) AS low, wilson_high(failed, n) AS high
+        FROM (
+            SELECT tool, actor, count_if(status IN ('ok', 'error')) AS n, count_if(status = 'error') AS failed,
+                count_if(status = 'missing') AS missing, count_if(status = 'cancelled') AS cancelled,
+                median(duration_ms) AS median_ms
+            FROM steps WHERE origin = 'traffic' GROUP BY tool, actor
+        ) ORDER BY failed DESC, failure_rate DESC NULLS LAST, missing DESC, tool, actor LIMIT {MOST_LINES}
         """,
-        [most],
     )
 
 

@@ -48,7 +48,8 @@ def report(connection: duckdb.DuckDBPyConnection, lake: str, *, now: dt.datetime
 
 def _came_in(connection: duckdb.DuckDBPyConnection, totals: dict[str, Any]) -> Section:
     days = facts.by_day(connection)
-    undated = f"{totals['undated']:,} conversations have no date and are not in the picture."
+    lacking = "conversation has no date and is" if totals["undated"] == 1 else "conversations have no date and are"
+    undated = f"{totals['undated']:,} {lacking} not in the picture."
     pictures = []
     if days:
         best = max(days, key=lambda row: row["rollouts"])
@@ -71,8 +72,9 @@ def _rejected(connection: duckdb.DuckDBPyConnection, totals: dict[str, Any]) -> 
     pictures = []
     if rows:
         alt = f"Rejected records by reason: {_leading(rows, 'reason', 'records')}."
-        pictures.append(charts.bars("Rejected records by reason", alt, rows, "reason", "records"))
-    note = f"{totals['rejected']:,} records could not be used; each keeps its bytes and its place."
+        pictures.append(charts.bars("Rejected records by reason", alt, rows[: facts.MOST_DRAWN], "reason", "records"))
+    of_them = "record" if totals["rejected"] == 1 else "records"
+    note = f"{totals['rejected']:,} {of_them} could not be used; each keeps its bytes and its place."
     columns = [("reason", "text"), ("records", "number"), ("sources", "text"), ("for_example", "text")]
     return Section("rejects", "What could not be used, and why", note, pictures, columns, rows)
 
@@ -90,7 +92,7 @@ def _passes(connection: duckdb.DuckDBPyConnection) -> Section:
         "with the most attempts, with Wilson intervals. An attempt passes with a reward of 1."
     )
     columns = [
-        *_texts("task_id", "model", "source"),
+        *_texts("task_id", "model", "source", "origin"),
         *_numbers("n", "unscored", "mean_reward"),
         *_shares("pass_rate", "low", "high"),
     ]
@@ -100,18 +102,28 @@ def _passes(connection: duckdb.DuckDBPyConnection) -> Section:
 def _tools(connection: duckdb.DuckDBPyConnection) -> Section:
     rows = facts.tools(connection)
     pictures = []
-    if rows:
+    known = [
+        {**row, "label": row["tool"] if row["actor"] == "agent" else f"{row['tool']} ({row['actor']})"}
+        for row in rows
+        if row["n"]
+    ][: facts.MOST_DRAWN]
+    if known:
         alt = "Failure rates of tools with 95 % intervals: " + "; ".join(
-            f"{row['tool']} {row['failed']:,} of {row['n']:,}" for row in rows[:5]
+            f"{row['label']} {row['failed']:,} of {row['n']:,}" for row in known[:5]
         )
-        pictures.append(charts.intervals("Share of calls that fail, by tool", alt, rows, "tool", "failure_rate"))
+        pictures.append(
+            charts.intervals("Share of calls that end in an error, by tool", alt, known, "label", "failure_rate")
+        )
     columns = [
-        ("tool", "text"),
+        *_texts("tool", "actor"),
         *_numbers("n", "failed"),
         *_shares("failure_rate", "low", "high"),
-        *_numbers("errors", "missing", "cancelled", "median_ms"),
+        *_numbers("missing", "cancelled", "median_ms"),
     ]
-    note = "A call fails when it ends in an error or nothing came back; cancelled calls are not in n. Wilson intervals."
+    note = (
+        "Of traffic, by who called (a simulated user has tools too). n are the calls that ended well or in an error; "
+        "missing are those whose result was never logged, which says nothing of the tool. Wilson intervals."
+    )
     return Section("tools", "Tools that fail", note, pictures, columns, rows)
 
 

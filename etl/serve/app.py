@@ -104,7 +104,7 @@ class Pages:
 
     def tools(self, request: Request) -> Response:
         """Which tools fail, and how often."""
-        return self.show("tools.html", "tools", rows=self.store.kept("tools", lambda c: facts.tools(c, most=200)))
+        return self.show("tools.html", "tools", rows=self.store.kept("tools", facts.tools))
 
     def coverage(self, request: Request) -> Response:
         """The grid, each cell a way to its rows."""

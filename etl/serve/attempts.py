@@ -31,7 +31,7 @@ def attempts_page(connection: duckdb.DuckDBPyConnection, task: str, left: str | 
         connection,
         """
         SELECT rollout_id, source, model, sample_index, status, reward, n_turns, n_steps, started_at,
-            len(list_filter(steps, lambda s: s.status IN ('error', 'missing'))) AS n_failed,
+            len(list_filter(steps, lambda s: s.status = 'error')) AS n_failed,
             left(final_text, 200) AS final_text
         FROM rollouts_stored WHERE task_id = $1 ORDER BY reward DESC NULLS LAST, sample_index, rollout_id LIMIT $2
         """,

@@ -21,7 +21,8 @@ _OUTCOMES = {
     "failed": "reward < 1",
     "unscored": "reward IS NULL",
     "planted": "len(seeded) > 0",
-    "call failed": "list_bool_or(list_transform(steps, lambda s: s.status IN ('error', 'missing')))",
+    "call failed": "list_bool_or(list_transform(steps, lambda s: s.status = 'error'))",
+    "call without result": "list_bool_or(list_transform(steps, lambda s: s.status = 'missing'))",
     "labelled": "list_bool_or(list_transform(judgments, lambda j: j.kind = 'human'))",
 }
 NAMES = ("text", *_EQUAL, "day_from", "day_to", "tool", "condition", "outcome", "flag")
@@ -78,7 +79,9 @@ class Filters(NamedTuple):
         if condition == "unclassified":
             parts.append("etl_met(s) IS NULL")
         elif condition == "failed":
-            parts.append("s.status IN ('error', 'missing')")
+            parts.append("s.status = 'error'")
+        elif condition == "no result":
+            parts.append("s.status = 'missing'")
         elif condition:
             parts.append("etl_met(s) = ?")
             values.append(condition)
@@ -95,7 +98,10 @@ def _check(name: str, value: str) -> None:
             day_is_real = False
         if not day_is_real:
             raise UsageError(f"{value!r} is no day; give one as 2026-04-01")
-    known = {"outcome": tuple(_OUTCOMES), "condition": (*get_args(Condition), "failed", "unclassified")}.get(name)
+    known = {
+        "outcome": tuple(_OUTCOMES),
+        "condition": (*get_args(Condition), "failed", "no result", "unclassified"),
+    }.get(name)
     if known is not None and value not in known:
         raise UsageError(f"the filter {name} has no {value!r}; it has: {', '.join(known)}")
 
@@ -140,7 +146,7 @@ def _shown(connection: duckdb.DuckDBPyConnection, keys: Rows) -> Rows:
         """
         SELECT rollout_id, source, adapter, model, agent, status, reward, n_turns, n_steps, started_at, task_id, seeded,
             left(prompt, 300) AS prompt, left(final_text, 300) AS final_text,
-            len(list_filter(steps, lambda s: s.status IN ('error', 'missing'))) AS n_failed, flags,
+            len(list_filter(steps, lambda s: s.status = 'error')) AS n_failed, flags,
             list_transform(
                 list_filter(judgments, lambda j: j.kind = 'human'), lambda j: j.name || ': ' || coalesce(j.label, '')
             ) AS labels

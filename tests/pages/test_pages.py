@@ -15,6 +15,7 @@ from etl.demo import demo
 from etl.errors import UsageError
 from etl.pages import render
 from etl.pages.conversation import SHOWN, page, passage
+from etl.pages.facts import MOST_DRAWN, MOST_LINES
 from etl.query import connect, find_kin, find_rollout
 from tests.lakes import NOW
 from tests.pages.hostile import ATTACK, check_page, hostile_lake
@@ -83,6 +84,17 @@ def test_an_empty_lake_has_a_report(tmp_path: Path) -> None:
 
     make_lake(tmp_path / "lake")
     assert "No tool was called" in check_page(report(connect(tmp_path / "lake"), "x", now=NOW))
+
+
+def test_tables_that_are_cut_say_so(tmp_path: Path) -> None:
+    from etl.pages.report import report
+
+    rows = [refund(f"r_{n}", model=f"m{n}") for n in range(MOST_LINES + 5)]
+    make_lake(tmp_path / "lake", rows)
+    text = check_page(report(connect(tmp_path / "lake"), "x", now=NOW))
+    assert "… and 5 more lines; etl sql gives all of them" in text
+    assert f"… and {MOST_LINES + 5 - MOST_DRAWN} more lines" in text, "of the tasks"
+    assert text.count("more lines") == 2
 
 
 def test_a_row_is_an_object_that_a_notebook_shows(tmp_path: Path) -> None:

@@ -155,7 +155,7 @@ def test_the_program_keeps_nothing_in_a_database_of_the_user(tmp_path: Path) -> 
         ("SELECT count(*) FROM messages", {"message_info"}),
         ("SELECT sum(output_tokens) FROM messages", {"message_info"}),
         ("SELECT tool, status, count(*) FROM steps GROUP BY ALL", {"steps"}),
-        ("FROM tool_rates", {"steps", "source"}),
+        ("FROM tool_rates", {"steps", "source", "origin"}),
         ("SELECT task_id, avg(reward) FROM rollouts GROUP BY ALL", {"task_id", "reward"}),
         ("SELECT tool, count(*) FROM failures GROUP BY ALL", {"steps"}),
         ("SELECT result FROM steps", {"steps", "messages"}),

@@ -6,14 +6,17 @@ import itertools
 import math
 import shutil
 from pathlib import Path
+from typing import Any
 
 import pytest
 from deltalake import DeltaTable
 
 from etl.derive import quoted
+from etl.pages import facts
+from etl.query import connect
 from tests.lake.rows import rollout
 from tests.query.engines import ENGINES, Ask
-from tests.query.support import add_files, attempts, make_lake, refund
+from tests.query.support import add_files, attempts, make_lake, refund, step
 
 _PARTITIONS = [("a", "2026-03-01"), ("a", "2026-03-02"), ("b", "2026-03-01"), ("b", "unknown")]
 SOURCES = ["007", "a b", "ü/x", "100%", "it's", "a=b", "q?*[z]", "_x:1", "a%20b", '"q"', "new\nline", ".hid", "b\\c"]
@@ -99,8 +102,24 @@ def test_pass_rates_count_unscored_attempts_apart(ask: Ask, support: Path) -> No
 def test_pass_at_k_over_tasks(ask: Ask, support: Path) -> None:
     unknown = {"low": None, "high": None}  # the spread over one task
     assert ask(support, "FROM pass_at(2) ORDER BY model") == [
-        {"model": "demo", "source": "support", "pass_at_k": 1.0, **unknown, "tasks": 1, "tasks_left_out": 1},
-        {"model": "other", "source": "007", "pass_at_k": 0.0, **unknown, "tasks": 1, "tasks_left_out": 0},
+        {
+            "model": "demo",
+            "source": "support",
+            "origin": "traffic",
+            "pass_at_k": 1.0,
+            **unknown,
+            "tasks": 1,
+            "tasks_left_out": 1,
+        },
+        {
+            "model": "other",
+            "source": "007",
+            "origin": "traffic",
+            "pass_at_k": 0.0,
+            **unknown,
+            "tasks": 1,
+            "tasks_left_out": 0,
+        },
     ]
     assert ask(support, "SELECT pass_hat_k FROM pass_hat(2) WHERE model = 'demo'") == [
         {"pass_hat_k": pytest.approx(1 / 3)}
@@ -140,13 +159,37 @@ def test_tool_rates_and_failures(ask: Ask, support: Path) -> None:
     rows = ask(support, "SELECT tool, n, failed, errors, missing, round(low, 4) AS low FROM tool_rates ORDER BY tool")
     assert [tuple(row.values()) for row in rows] == [
         ("get_order", 1, 0, 0, 0, 0.0),
-        ("get_user", 1, 1, 0, 1, 0.2065),
+        ("get_user", 0, 0, 0, 1, None),
         ("refund", 1, 1, 1, 0, 0.2065),
     ]
     assert ask(support, "SELECT tool, result, then_said FROM failures ORDER BY step_index") == [
         {"tool": "get_user", "result": None, "then_said": ""},
         {"tool": "refund", "result": "Error: not allowed", "then_said": "I may not refund it."},
     ]
+
+
+def test_rates_of_traffic_know_who_called_and_leave_simulation_out(ask: Ask, tmp_path: Path) -> None:
+    def calls(rollout_id: str, origin: str, *made: tuple[str, str]) -> dict[str, Any]:
+        steps = [step("look", f"c{n}", 2, None, status, actor=actor) for n, (actor, status) in enumerate(made)]
+        return refund(rollout_id, origin=origin, steps=steps, reward=1.0)
+
+    traffic = calls("r_a", "traffic", ("agent", "ok"), ("agent", "error"), ("agent", "missing"), ("user", "error"))
+    make_lake(tmp_path / "lake", [traffic, calls("r_b", "simulation", ("agent", "error"), ("agent", "cancelled"))])
+    sql = (
+        "SELECT origin, actor, n, failed, missing, cancelled, failure_rate FROM tool_rates ORDER BY origin DESC, actor"
+    )
+    assert [tuple(row.values()) for row in ask(tmp_path / "lake", sql)] == [
+        ("traffic", "agent", 2, 1, 1, 0, 0.5),
+        ("traffic", "user", 1, 1, 0, 0, 1.0),
+        ("simulation", "agent", 1, 1, 0, 1, 1.0),
+    ]
+    sql = "SELECT origin, n, passed FROM pass_rates ORDER BY origin"
+    assert [tuple(row.values()) for row in ask(tmp_path / "lake", sql)] == [("simulation", 1, 1), ("traffic", 1, 1)]
+    with connect(tmp_path / "lake") as connection:
+        assert [(row["tool"], row["actor"], row["n"], row["failed"]) for row in facts.tools(connection)] == [
+            ("look", "user", 1, 1),
+            ("look", "agent", 2, 1),
+        ]
 
 
 def test_usage_daily(ask: Ask, support: Path) -> None:
