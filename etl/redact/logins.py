@@ -7,6 +7,7 @@ import re
 from collections.abc import Iterator
 from typing import Literal, NamedTuple
 
+from etl.redact.anchors import near
 from etl.redact.credentials import is_value, looks_chosen, looks_random, memorable
 from etl.redact.escapes import View
 from etl.redact.families import Kind
@@ -20,7 +21,7 @@ class Login(NamedTuple):
     sign: str
     """What a string must match (in RE2, on its padded form) before the form can match: cheap, and good for sifting."""
     marks: tuple[str, ...]
-    """In lower case: a text that has none of them is not looked at."""
+    """In lower case: one of them is in every match."""
     test: Literal["memorable", "chosen", "any", "token"] = "memorable"
 
 
@@ -220,7 +221,7 @@ _PLAIN_ID = re.compile(r"(?i)\A[0-9a-f-]+\Z|\A(?:ca|pk|pub|public|app|proj|proje
 
 
 def _beside(login: Login, view: View) -> Iterator[Span]:
-    for match in login.form.finditer(view.text):
+    for match in near(view, login.marks, login.form):
         value = match["value"].rstrip(".,")
         if is_value(value, "") and not _ELSEWHERE.search(value) and _holds(login.test, value):
             yield view.span(match.start("value"), match.start("value") + len(value), "password", 1)

@@ -8,6 +8,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
+from etl.redact.anchors import merged
 from etl.redact.escapes import View
 from etl.redact.families import Family, Found
 
@@ -97,18 +98,10 @@ def _called(view: View) -> Iterator[Found]:
                     yield "phone", first, last, number
 
 
-def _regions(text: str) -> list[tuple[int, int]]:
+def _regions(text: str) -> Iterator[tuple[int, int]]:
     """Where digits are that can be a number's, with what may be said of it around them."""
-    regions: list[tuple[int, int]] = []
-    for run in _RUN.finditer(text):
-        if sum(map(str.isdigit, run.group())) < _FEWEST:
-            continue
-        start, end = max(0, run.start() - _AROUND), run.end() + _AROUND
-        if regions and start <= regions[-1][1]:
-            regions[-1] = regions[-1][0], end
-        else:
-            regions.append((start, end))
-    return regions
+    runs = (run for run in _RUN.finditer(text) if sum(map(str.isdigit, run.group())) >= _FEWEST)
+    return merged((run.start() - _AROUND, run.end() + _AROUND) for run in runs)
 
 
 def _is_near_word(view: View, first: int, last: int) -> bool:

@@ -10,6 +10,7 @@ import re
 from collections.abc import Iterator
 from typing import Literal, NamedTuple
 
+from etl.redact.anchors import near
 from etl.redact.credentials import is_value, looks_chosen, looks_random, memorable
 from etl.redact.escapes import View
 from etl.redact.families import Kind
@@ -20,7 +21,7 @@ class Print(NamedTuple):
     """A form of output with the value in it."""
 
     marks: tuple[str, ...]
-    """In lower case: a text that has none of them is not looked at."""
+    """In lower case: one of them is in every match."""
     form: re.Pattern[str]
     sign: str
     """What a string must match (in RE2, on its padded form) before the form can match."""
@@ -28,6 +29,8 @@ class Print(NamedTuple):
     test: Literal["any", "memorable", "chosen", "shown"] = "any"
 
 
+_LONGEST = 5_000
+"""Characters of a match."""
 _LINE_END = r"(?=[\"'`]{0,2}[ \t\r]*(?:\n|\Z|[\"'`]))"
 _UUID = r"[0-9a-fA-F]{8}(?:-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}"
 _SEED = r"(?-i:[A-Z2-7]{16,64}|(?:[A-Z2-7]{4}[ -]){3,15}[A-Z2-7]{4}|[a-z2-7]{32}|(?:[a-z2-7]{4}[ -]){3,15}[a-z2-7]{4})"
@@ -158,7 +161,7 @@ _CODE = re.compile(
 
 def _printed(printed: Print, view: View) -> Iterator[Span]:
     group = "value" if "value" in printed.form.groupindex else 0
-    for match in printed.form.finditer(view.text):
+    for match in near(view, printed.marks, printed.form, reach=_LONGEST):
         value = match[group].rstrip(".,")
         if _holds(printed.test, value):
             yield view.span(match.start(group), match.start(group) + len(value), printed.rule, 1)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
+from etl.redact.anchors import near
 from etl.redact.credentials import credential, is_value, looks_random
 from etl.redact.escapes import View
 from etl.redact.families import Kind
@@ -51,7 +52,7 @@ _NEAR = 600
 
 
 def _salts(view: View) -> Iterator[Span]:
-    for match in _SALT.finditer(view.text):
+    for match in near(view, ("salt", "pepper"), _SALT):
         group = "quoted" if match["quoted"] else "value"
         if looks_random(match[group]) or (group == "quoted" and len(match[group]) >= 32):
             yield view.span(*match.span(group), "secret", 1)
@@ -65,7 +66,7 @@ def _of_wordpress(view: View) -> Iterator[Span]:
 
 def _in_lists(view: View) -> Iterator[Span]:
     for form in (_KEYS, _SESSION_KEYS):
-        for match in form.finditer(view.text):
+        for match in near(view, ("keys",), form, reach=1_200):
             for key in _IN_KEYS.finditer(view.text, *match.span("body")):
                 padded = key.group().endswith("=") and len(key.group()) >= 20
                 if (padded or looks_random(key.group())) and is_value(key.group(), ""):
