@@ -23,7 +23,7 @@ from typing import Annotated, Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator, model_validator
 
-from etl.errors import UsageError, first_fault
+from etl.errors import UsageError, faults
 from etl.policies import POLICIES
 
 
@@ -97,7 +97,7 @@ def load(path: Path) -> Config:
     except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
         raise UsageError(f"{path}: not valid TOML ({error})") from None
     except ValidationError as error:
-        raise UsageError(f"{path}: {first_fault(error)}") from None
+        raise UsageError(f"{path}: {faults(error, Config)}") from None
     folder = path.absolute().parent
     return config.model_copy(
         update={

@@ -104,12 +104,25 @@ def _place(event: StoredEvent) -> tuple[float, int]:
 
 
 def _missing(mapping: Map, records: Sequence[Record]) -> str | None:
-    """The first path of the map that no record has, in one line."""
+    """The first path of the map that no record has, in one line; of keys of listed messages, that no message has."""
     rows = [record.value for record in records if isinstance(record.value, dict)]
-    for path in mapping.paths() if rows else ():
+    if lacking := _lacking(rows, mapping.paths(), "no row has the map's column"):
+        return lacking
+    listed = mapping.message.list
+    items = [item for row in rows for item in _listed(_cell(row, listed)) if isinstance(item, dict)]
+    return _lacking(items, mapping.message_paths(), f"no message in `{listed}` has the map's key")
+
+
+def _lacking(rows: Sequence[dict[str, Any]], paths: Iterable[str], what: str) -> str | None:
+    """Which path is in none of these objects, what they have, and where the path ends in a list."""
+    for path in paths if rows else ():
         if not any(_has(row, path) for row in rows):
             known = ", ".join(list(dict.fromkeys(key for row in rows for key in row))[:12])
-            return f"no row has the map's column `{path}`; there are: {known}. Mend it, or list it in `optional`"
+            parts = path.split(".")
+            ways = (".".join(parts[:length]) for length in range(1, len(parts)))
+            into = next((way for way in ways if any(isinstance(_step(row, way)[1], list) for row in rows)), None)
+            hint = "" if into is None else f" (`{into}` is a list: a path goes into objects alone)"
+            return f"{what} `{path}`{hint}; there are: {known}. Mend it, or list it in `optional`"
     return None
 
 

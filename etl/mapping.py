@@ -13,7 +13,7 @@ from typing import Annotated, Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
 
-from etl.errors import UsageError, first_fault
+from etl.errors import UsageError, faults
 from etl.identity import digest
 
 Role = Literal["system", "developer", "user", "assistant", "tool"]
@@ -50,6 +50,12 @@ bot = "assistant"
 agent = "assistant"
 note = "ignore"
 
+# With rows = "conversations", a list of messages in one column, and [message] names the keys of its items:
+# [message]
+# list = "thread"
+# role = "from"
+# text = "body"
+
 # With rows = "conversations" and a column a turn, in the place of [message]:
 # [[turns]]
 # role = "user"
@@ -59,8 +65,9 @@ note = "ignore"
 # text = "answer"
 
 # Further settings: default_role = "user" (where there is no role column, or nothing in it), html = true (texts are
-# HTML), optional = ["queue"] (columns that a file may lack), grows = true (with rows = "conversations": a row is
-# written anew as the conversation goes on, and its id is unique).
+# HTML), optional = ["queue", "tool"] (columns and keys that a file may lack: where another is in none of its first 200
+# rows, they all become rejects that say so), grows = true (with rows = "conversations": a row is written anew as the
+# conversation goes on, and its id is unique).
 """
 
 
@@ -176,6 +183,12 @@ class Mapping(_Table):
         named += [self.message.list] if self.message.list is not None else list(own.values())
         yield from (path for path in dict.fromkeys(named) if path not in self.optional)
 
+    def message_paths(self) -> Iterator[str]:
+        """Every path of a message that stands in a list, those of `optional` keys aside."""
+        if self.message.list is not None:
+            named = (path for name, path in self.message.columns().items() if name != "list")
+            yield from (path for path in dict.fromkeys(named) if path not in self.optional)
+
     def role(self, logged: str) -> str | None:
         """The role that a value of the role column stands for, `ignore` included; None for an unknown one."""
         for name, role in self.roles.items():
@@ -195,4 +208,4 @@ def load_map(path: str | Path) -> Mapping:
     except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
         raise UsageError(f"{path}: not valid TOML ({error}); `etl formats --map-example` prints a map") from None
     except ValidationError as error:
-        raise UsageError(f"{path}: {first_fault(error)}; `etl formats --map-example` prints a map") from None
+        raise UsageError(f"{path}: {faults(error, Mapping)}; `etl formats --map-example` prints a map") from None

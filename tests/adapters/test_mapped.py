@@ -184,6 +184,21 @@ def test_a_column_that_no_row_has_is_named(tmp_path: Path) -> None:
     assert ingest([path], lake=tmp_path / "other", map=lenient, now=NOW).to_json()["rows"]["added"] == 1
 
 
+def test_a_key_that_no_listed_message_has_is_named(tmp_path: Path) -> None:
+    thread = [{"from": "customer", "body": "Where is it?"}, {"from": "bot", "body": "", "do": [{"fn": "look"}]}]
+    path = tmp_path / "chats.jsonl"
+    path.write_text(json.dumps({"no": "a", "thread": thread}) + "\n")
+    keys = '[message]\nlist = "thread"\nrole = "from"\ntext = "body"\ntool = "{}"\n'
+    keys += '[roles]\ncustomer = "user"\nbot = "assistant"\n'
+    text = 'name = "x"\nrows = "conversations"\n{}[conversation]\nid = "no"\n'
+    report = ingest([path], lake=tmp_path / "lake", map=_map(tmp_path, text.format("") + keys.format("do.fn")), now=NOW)
+    assert report.to_json()["rejects"] == {"no_column": 1}
+    (told,) = rows(tmp_path / "lake", "rejects")
+    assert "no message in `thread` has the map's key `do.fn` (`do` is a list: " in told["message"]
+    optional = text.format('optional = ["do.fn"]\n') + keys.format("do.fn")
+    assert ingest([path], lake=tmp_path / "b", map=_map(tmp_path, optional), now=NOW).to_json()["rows"]["added"] == 1
+
+
 def test_what_holds_no_rows_is_skipped(tmp_path: Path) -> None:
     (tmp_path / "README.md").write_text("# Chats\n\nThese are chats.\n")
     report = ingest([tmp_path / "README.md"], lake=tmp_path / "lake", map=_map(tmp_path), now=NOW)
@@ -193,12 +208,17 @@ def test_what_holds_no_rows_is_skipped(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("old", "new", "said"),
     [
-        ('role = "from"', 'rol = "from"', "message.rol: unknown key"),
+        ('role = "from"', 'rol = "from"', "message: unknown key `rol`, did you mean `role`?"),
         ('rows = "messages"', 'rows = "table"', "rows: "),
         ('id = "ticket"', "", "conversation.id is missing"),
         ('role = "from"', "", "message.role is missing"),
-        ('name = "helpdesk"', "", "name: Field required"),
+        ('name = "helpdesk"', "", "`name` is missing"),
         ('bot = "assistant"', 'bot = "robot"', "roles.bot: "),
+        (
+            'id = "ticket"',
+            'id = "ticket"\nlist = "thread"',
+            "conversation: unknown key `list`, it is a key of [message]",
+        ),
         ('rows = "messages"', "rows = ", "not valid TOML"),
         ('rows = "messages"', 'rows = "conversations"', "message.list or [[turns]] is missing"),
     ],

@@ -77,7 +77,7 @@ def test_a_source_that_is_not_there_costs_itself_alone(etl, night):
     [
         ("sources = 1", "not valid TOML"),
         ('[defaults]\nworkers = "many"', "defaults.workers: "),
-        ("[defaults]\nwork = 1", "defaults.work: unknown key"),
+        ("[defaults]\nwork = 1", "defaults: unknown key `work`, did you mean `workers`?"),
         ('[defaults]\nredact = "some"', "no redaction policy is called 'some'"),
         ('[[sources]]\nname = "a"\npaths = []', "sources.0.paths: "),
         ('[[sources]]\nname = "a"\npaths = ["x"]\nformat = "nothing"', "no format is called 'nothing'"),
@@ -85,7 +85,15 @@ def test_a_source_that_is_not_there_costs_itself_alone(etl, night):
             '[[sources]]\nname = "a"\npaths = ["x"]\n[[sources]]\nname = "a"\npaths = ["y"]',
             "two sources are called 'a'",
         ),
-        ('lake = "l"', "sources: "),
+        ('lake = "l"', "`sources` is missing"),
+        (
+            '[[sources]]\npath = ["x"]',
+            "sources.0: unknown key `path`, did you mean `paths`?; sources.0: `name` is missing; sources.0: `paths` is",
+        ),
+        (
+            '[[sources]]\nname = "a"\npaths = ["x"]\nreport = "r"',
+            "unknown key `report`, it is a key of the file itself",
+        ),
     ],
 )
 def test_a_wrong_file_is_named_in_one_line_and_nothing_is_written(etl, night, wrong, said):
