@@ -247,6 +247,15 @@ _COMMANDS = (
     _words("cloudflared", r"cloudflared[^\n]{0,120}?--token[= ]" + _WORD, "random"),
     _words("config.sh --url", r"config\.sh --url \S+ --token[= ]" + _WORD, "random"),
     _words("--registration-token", rf"--registration-token[= ]{_WORD}", "random"),
+    *(_option(name, r"-p[ ]", "chosen") for name in ("rdesktop", "psexec", "psexec.exe", "winexe", "wmic")),
+    *(_option(name, r"-a[ ][\"']?[^\s:\"']{1,64}:") for name in ("xh", "https", "httpie")),
+    _words("/rp ", rf"/rp {_WORD}", "chosen", "password"),
+    _words("olcrootpw", rf"olcrootpw:{{1,2}} {_WORD}", "mixed", "password"),
+    _words("isakmp key ", rf"isakmp key (?:[0-9] )?{_WORD}", "mixed", "password"),
+    *(
+        _words(f"{name}-server key ", rf"{name}-server key (?:[0-9] )?{_WORD}", "mixed", "password")
+        for name in ("radius", "tacacs")
+    ),
     _option("valkey-cli", r"-a[ ]"),
     _option("doctl", r"(?:-t|--access-token)[ =]", rule="token"),
     _option("netlify", r"--auth[ =]", rule="token"),

@@ -89,6 +89,8 @@ def _headers(view: View) -> Iterator[Span]:
             continue
         done = match.end()
         value = match["value"].rstrip(".:")
+        if view.text[match.end() : match.end() + 1] == "(":
+            continue
         named = bool(match["scheme"]) and plausible(value, "token", Credential("token", True), "quoted")
         if (named and (mixed(value) or len(value) > 20 or match["scheme"].strip().lower() in _SCHEMES)) or looks_random(
             value

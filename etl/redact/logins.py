@@ -130,8 +130,8 @@ _LOGINS = (
     Login(
         re.compile(
             r"(?i)\b(?:u|usr|user(?: ?name)?|login|id|email|e-mail|benutzer(?:name)?|usuario|"
-            r"utilisateur)[\"'`]?(?:[ ]?[:=] ?|[ ])[\"'`]?[\w.@+-]{2,64}[\"'`]?[,;/]?[ \n+>"
-            r"|-]{1,8}(?:[0-9]{1,5}[\t |:]{1,3})?"
+            r"utilisateur)[\"'`]?(?:[ ]?[:=] ?|[ ])[\"'`]?[\w.@+-]{2,64}[\"'`]?(?:&|[,;/]?[ \n+>"
+            r"|-]{1,8})(?:[0-9]{1,5}[\t |:]{1,3})?"
             r"(?:p|pw|pwd|pass)(?:[ ]?[:=] ?|(?<=[wds])[ ])(?P<value>[^\s\"'`,;]{6,64})"
         ),
         r"(?i:(?:^|[^a-z])p(?:w|wd|ass)?(?: ?[:=]| [^ ]{6}))",
@@ -198,7 +198,7 @@ _LOGINS = (
             rf"\binit(?:ialize)?)\(\s{{0,12}}(?:{_ARGUMENT},\s{{0,12}})?{_LITERAL}[ ]{{0,2}}[,)]"
         ),
         r"(?i:(?:new \w+|client|_api|configure|init(?:ialize)?)\([^()]*[\"'])",
-        ("client(", "api(", "new ", "configure(", "init"),
+        ("client(", "api(", "new ", "configure(", "init(", "initialize("),
         "token",
     ),
     Login(

@@ -151,6 +151,8 @@ def _bare_value(view: View, link: re.Match[str], start: int, name: str, promise:
     value = found.group().rstrip(".,:")
     if found.group().endswith("..."):
         return None
+    if text[start - 3 : start] == "://":  # the login of a URL
+        value = value.partition("@")[0]
     if text[start - 1 : start] in ("/", "^"):  # s/^NAME=.*/NAME=value/
         value = value.rstrip("/")
     place: Place = "bare"
@@ -184,8 +186,14 @@ def _in_text(text: str, start: int, value: int) -> bool:
 KINDS = (
     Kind(
         "named",
-        r"(?i:pass|pwd|(?:^|[^a-z])pw|psk|secret|token(?:$|[^s]|s(?:$|[^\"_ ]| [^\":=]))|credential"
-        r"|[a-z0-9]{2}[_. -]?key)",
+        "|".join(
+            (
+                rf"""(?i:{_NAMES})[\x00- "'`\])\x7f]*(?:[:=!,>|?&+]|<-|->|value[:=]|\[[^\]\n]*\]: |\)[\x00- ]*["'])""",
+                rf"""(?i:{_NAMES})["'`]?,? (?:is|was|answer with|reply with|respond with|with|to|as|be):? """,
+                r"""(?i:(?:^|[^a-z])pw)["']?(?:[ \t]*[:=]|,? (?:is|was|with|to|as|be):? )|[a-z]Pass["'`]?[ \t]*[:=,>]""",
+                rf"(?:--|#[ \t]*define[ \t]|ENV[ \t]|[Ss]etx?[ \t]|[Hh]eader[ \t])[A-Za-z_ \t-]*(?i:{_NAMES})[ \t]",
+            )
+        ),
         _named,
     ),
 )

@@ -52,7 +52,7 @@ _AWS_SIGN = r"A[KS]IA[A-Z0-9]{2}"
 _TWILIO_PAIR = r"""AC[0-9a-f]{32}["'\s,:/]{1,8}(?:auth_?token["'\s,:=]{1,6})?(?P<value>[0-9a-f]{32})(?![0-9a-f])"""
 _UPPER = r"(?P<name>[A-Z][A-Z0-9_]{3,63})\Z"
 _SIGN_IN = (
-    r"(?:log-?in|sign-?in|auth\w*|passw\w*|passphrase|secrets?|"
+    r"(?:log-?in|sign-?in|auth\w*|passw[\w-]*|passphrase[\w-]*|kinit|secrets?|"
     r"tokens?|unlock|insert|stdin)(?:[ ][^\s<|;&]{1,40}){0,4}[ ]?\Z"
 )
 _UPPER_SIGN = r" --(?:body|value)[ =]"

@@ -17,7 +17,7 @@ from tests.redaction_labelled.cases import read
 RECORDED: dict[str, dict[str, tuple[float, float]]] = json.loads(
     Path(__file__).with_name("labelled.json").read_text(encoding="utf-8")
 )
-"""Half → line of the table → least recall, least precision."""
+"""Part → line of the table → least recall, least precision."""
 _ONE_IN = 8
 _ROOM = 0.15
 """By which a sample may fall short of the whole."""
