@@ -64,6 +64,9 @@ _NOUN = re.compile(
 )
 _AHEAD, _BEHIND = 140, 72
 """Characters that are looked at after a name, and before one."""
+_LONGEST_NAME = 64
+_DIGIT = re.compile("[0-9]")
+"""In every value that is no word."""
 _CLOSE = 12
 """Characters between a value and a word that may mean other things."""
 _CANDIDATE = re.compile(
@@ -161,6 +164,8 @@ def _nouns(view: View) -> _Names:
     text = view.text
     for stem in _STEMS:
         for place in view.places(stem):
+            if not _DIGIT.search(text, max(0, place - _BEHIND - _LONGEST_NAME), place + _LONGEST_NAME + _AHEAD):
+                continue
             noun = _NOUN.match(text, place)
             named = _promise(text, place, noun) if noun else None
             if noun and named:

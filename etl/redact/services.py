@@ -23,8 +23,6 @@ class Service(NamedTuple):
     rule: str
     prefix: str
     body: str
-    sign: str = "[A-Za-z0-9_-]{2}"
-    """What follows at least, as the sifting of whole columns may ask for it."""
 
 
 class Shape(NamedTuple):
@@ -40,13 +38,9 @@ class Shape(NamedTuple):
     """How many characters of the form may stand before the literal."""
 
 
-_LONG = "[A-Za-z0-9_.=+/-]{6}"
-"""What follows most prefixes at least: their bodies have more."""
-
-
 def _simple(rule: str, *prefixes: str, body: str = r"[A-Za-z0-9_-]{16,}") -> list[Service]:
     """Services of one body; all of them ask for a dozen characters at least."""
-    return [Service(rule, prefix, body, _LONG) for prefix in prefixes]
+    return [Service(rule, prefix, body) for prefix in prefixes]
 
 
 _SERVICES = (
@@ -74,7 +68,7 @@ _SERVICES = (
         "gloas-",
         body=r"[A-Za-z0-9_.-]{12,}",
     ),
-    Service("slack_token", "xox", r"[abceoprs](?:\.xox[a-z])?-[A-Za-z0-9-]{10,}", "[a-z][.-]"),
+    Service("slack_token", "xox", r"[abceoprs](?:\.xox[a-z])?-[A-Za-z0-9-]{10,}"),
     Service("slack_token", "xapp-", r"[A-Za-z0-9-]{12,}"),
     Service("google_key", "AIza", r"[A-Za-z0-9_-]{30,}"),
     *_simple("google_key", "ya29.", "GOCSPX-"),
@@ -99,7 +93,7 @@ _SERVICES = (
     *_simple("databricks_token", "dapi", body=r"[0-9a-f]{32}(?:-[0-9]+)?"),
     *_simple("digitalocean_token", "dop_v1_", "doo_v1_", "dor_v1_", body=r"[0-9a-f]{32,}"),
     *_simple("docker_token", "dckr_pat_", "dckr_oat_"),
-    Service("notion_token", "secret_", r"[A-Za-z0-9]{43}(?![A-Za-z0-9_])", "[A-Za-z0-9]{12}"),
+    Service("notion_token", "secret_", r"[A-Za-z0-9]{43}(?![A-Za-z0-9_])"),
     *_simple("notion_token", "ntn_", body=r"[A-Za-z0-9]{30,}"),
     *_simple("replicate_token", "r8_", body=r"[A-Za-z0-9]{30,}"),
     *_simple("square_token", "sq0atp-", "sq0csp-", "sq0idp-"),
@@ -125,16 +119,12 @@ _SERVICES = (
     *_simple("onepassword_token", "ops_eyJ", body=r"[A-Za-z0-9_-]{30,}"),
     *_simple("age_key", "AGE-SECRET-KEY-1", body=r"[A-Z0-9]{40,}"),
     *_simple("dynatrace_token", "dt0c01."),
-    Service("mailgun_key", "key-", r"[0-9a-f]{32}(?![0-9A-Za-z])", "[0-9a-f]{8}"),
+    Service("mailgun_key", "key-", r"[0-9a-f]{32}(?![0-9A-Za-z])"),
     *_simple("honeycomb_key", "hcaik_", "hcamk_", "hcbik_", "hcxik_", "hcxmk_", body=r"[A-Za-z0-9]{32,}"),
-    Service(
-        "launchdarkly_key", "sdk-", r"[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}", "[0-9a-f]{8}-"
-    ),
-    Service(
-        "launchdarkly_key", "api-", r"[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}", "[0-9a-f]{8}-"
-    ),
+    Service("launchdarkly_key", "sdk-", r"[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}"),
+    Service("launchdarkly_key", "api-", r"[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}"),
     *_simple("dropbox_token", "sl.u.", "sl.B", "sl.A", body=r"[A-Za-z0-9_-]{60,}"),
-    Service("resend_key", "re_", r"[A-Za-z0-9]{8}_[A-Za-z0-9]{20,}", "[A-Za-z0-9]{8}_"),
+    Service("resend_key", "re_", r"[A-Za-z0-9]{8}_[A-Za-z0-9]{20,}"),
     *_simple("flutterwave_key", "FLWSECK-", "FLWSECK_TEST-", body=r"[A-Za-z0-9-]{16,}"),
     *_simple("facebook_token", "EAA", body=r"[A-Za-z0-9]{60,}"),
     *_simple("square_token", "EAAA", body=r"[A-Za-z0-9_-]{56,}"),
@@ -226,6 +216,8 @@ _SERVICES = (
 _BY_PREFIX = {prefix: list(group) for prefix, group in itertools.groupby(_SERVICES, lambda service: service.prefix)}
 _INNER = ("k_live_", "k_test_")
 """Prefixes that come after a first letter (`sk_live_`, `rk_test_`); `pk_live_` begins what pages may show."""
+_COUNT = re.compile(r"\{([1-9]\d*),\d*\}\Z")
+_AHEAD = re.compile(r"\(\?![^()]*\)")
 _BLOB = 24
 _IN_BLOB = re.compile(rf"(?=[^A-Z]*[A-Z])(?=[^a-z]*[a-z])(?=[^0-9]*[0-9])[A-Za-z0-9+/]{{{_BLOB}}}")
 """What stands before a prefix that long base64 has by chance."""
@@ -405,11 +397,20 @@ def _shaped(shape: Shape, view: View) -> Iterator[Span]:
                 break
 
 
+def _sign(service: Service) -> str:
+    """The least that a body has, for the sifting of whole columns."""
+    return _COUNT.sub(r"{\1}", _AHEAD.sub("", service.body))
+
+
+def _edge(prefix: str) -> str:
+    return "" if prefix in _INNER else "(?:^|[^A-Za-z0-9])"
+
+
 KINDS = (
     *(
         Kind(
             f"service {prefix}",
-            f"{re.escape(prefix)}(?:{'|'.join(dict.fromkeys(service.sign for service in services))})",
+            f"{_edge(prefix)}{re.escape(prefix)}(?:{'|'.join(dict.fromkeys(map(_sign, services)))})",
             functools.partial(_keys, prefix, [(service.rule, re.compile(service.body)) for service in services]),
         )
         for prefix, services in _BY_PREFIX.items()
