@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from etl.cli.nightly import exit_code, nightly, send_metrics
+from etl.cli.nightly import exit_code, nightly, send_metrics, warn_of_milder
 from etl.cli.options import format_option, json_option, lake_option, pseudonym_key, redact_option
 
 if TYPE_CHECKING:
@@ -136,6 +136,8 @@ def ingest(
         print_summary(report, lake)
         if not report.results:
             note("there is no file where it was to look, or all are excluded")
+    if not dry_run:
+        warn_of_milder(report, lake, redact)
     send_metrics([report])
     return exit_code([report], fail_on_reject=fail_on_reject)
 

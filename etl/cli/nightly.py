@@ -34,6 +34,8 @@ _FROM_CONFIG = {
     "agent_homes": "--agent-homes",
 }
 """What the file says of each source, and nothing else may say."""
+_FILES_LOOKED_AT = 16
+"""Data files of a source in which an earlier, stricter policy is looked for."""
 
 
 def nightly(
@@ -67,6 +69,9 @@ def nightly(
         print_json(night.to_json())
     else:
         _print(night, config.lake)
+    for source in config.sources if not dry_run else ():
+        if source.name in night.reports:
+            warn_of_milder(night.reports[source.name], config.lake, source.redact or "secrets")
     reports = list(night.reports.values())
     send_metrics(reports)
     return DONE_WITH_FAILURES if night.failed else exit_code(reports, fail_on_reject=fail_on_reject)
@@ -76,6 +81,28 @@ def exit_code(reports: Sequence[Report], *, fail_on_reject: bool) -> int:
     """3 where a file failed, or where a record was rejected and that counts as a failure; else 0."""
     wrong = any(report.has_failed() or (fail_on_reject and report.rejects()) for report in reports)
     return DONE_WITH_FAILURES if wrong else DONE
+
+
+def warn_of_milder(report: Report, lake: str, policy: str) -> None:
+    """A line for each source that was read under a milder policy than rows of it that were there already."""
+    from etl.cli.tables import note
+    from etl.harmless import harmless_line
+    from etl.lake import Lake
+    from etl.lake.rules import FROM_MILD, policies_in, strictest
+
+    if not (report.rows.added or report.rows.replaced):
+        return
+    read = {source for source, _adapter in report.sums}
+    for source, policies in sorted(policies_in(Lake.open(lake), read, most=_FILES_LOOKED_AT).items()):
+        before = strictest(policies)
+        if FROM_MILD.index(policy) < FROM_MILD.index(before):
+            mended = "" if policy == "none" else "; `etl redact --check` mends what is in"
+            note(
+                harmless_line(
+                    f"{source} was read under --redact {policy}, and rows of it went through {before} before: what "
+                    f"{before} would have replaced is in the lake now. Read it under --redact {before}{mended}"
+                )
+            )
 
 
 def send_metrics(reports: Sequence[Report]) -> None:

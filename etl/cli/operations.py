@@ -159,7 +159,26 @@ def verify(lake: str, as_json: bool, repair: bool) -> int:
         note("the lake is sound")
     if older := sum(seen.files for seen in rules if seen.is_older):
         note(f"{older:,} data files hold rows of older rules of redaction: `etl redact --check` looks at them again")
+    for source, policies in _mixed(rules):
+        note(
+            harmless_line(
+                f"rows of {source} went through different policies of redaction ({policies}): "
+                "`etl redact --check` brings all of them to the strictest"
+            )
+        )
     return FAILED if wrong else DONE
+
+
+def _mixed(rules: Sequence[Seen]) -> list[tuple[str, str]]:
+    """Sources whose rows went through several policies, with their names from the mildest on."""
+    from etl.lake.rules import FROM_MILD, policy_of
+
+    found: dict[str, set[str]] = {}
+    for seen in rules:
+        for source in seen.sources:
+            found.setdefault(source, set()).add(policy_of(seen.version))
+    told = {source: [policy for policy in FROM_MILD if policy in of_it] for source, of_it in sorted(found.items())}
+    return [(source, ", ".join(policies)) for source, policies in told.items() if len(policies) > 1]
 
 
 def _rules_in(lake: Lake) -> list[Seen]:

@@ -14,7 +14,7 @@ from uuid import uuid4
 import click
 
 from etl.cli.exits import DONE, FAILED
-from etl.cli.options import json_option, lake_option, pseudonym_key, redact_option
+from etl.cli.options import json_option, lake_option, pseudonym_key
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -227,41 +227,67 @@ def forget(rollout_ids: tuple[str, ...], lake: str, as_json: bool, where: str | 
 @click.command()
 @lake_option
 @json_option
-@redact_option
+@click.option(
+    "--redact",
+    type=click.Choice(["secrets", "pii", "strict"]),
+    help="The policy.  [default: for each source the strictest that any row of it went through]",
+)
 @click.option("--check", is_flag=True, help="Scan the lake, and write anew what a rule finds something in.")
 @click.option("--dry-run", is_flag=True, help="Scan the lake, and write nothing.")
-def redact(lake: str, as_json: bool, redact: str, check: bool, dry_run: bool) -> int:
+def redact(lake: str, as_json: bool, redact: str | None, check: bool, dry_run: bool) -> int:
     """Redact what is in the lake already, after a rule has improved or with a stricter policy.
 
-    Data files whose rows did not go through the present rules are read and written anew, and their old versions go at
-    once, retained or not. The others are left alone.
+    Without --redact each source goes through the strictest policy that any row of it went through. Data files whose
+    rows did not go through the present rules are read and written anew, and their old versions go at once, retained or
+    not. The others are left alone.
     """
     from etl.cli.tables import console, note, print_listing
     from etl.cli.values import print_json
-    from etl.keys import lake_key
-    from etl.policies import KEYED
-    from etl.redact import Redactor
     from etl.schema import TABLES
 
     if check == dry_run:
         raise click.UsageError("give --check to redact the lake, or --dry-run to only look")
-    if redact == "none":
-        raise click.UsageError("the policy none redacts nothing; what is gone does not come back")
+    done = dict.fromkeys(TABLES, (0, 0))
+    versions: list[str] = []
     with _open(lake) as opened:
-        redactor = Redactor(redact, pseudonym_key() or (lake_key(opened.id) if redact in KEYED else None))
-        done = {
-            table: opened.rewrite(table, partial(_masked, redactor, table), redactor.version, dry_run=dry_run)
-            for table in TABLES
-        }
+        for policy, sources in ({redact: None} if redact is not None else _strictest(opened)).items():
+            redactor = _redactor(opened, policy)
+            versions.append(redactor.version)
+            for table, (older, found) in done.items():
+                change = partial(_masked, redactor, table)
+                more = opened.rewrite(table, change, redactor.version, dry_run=dry_run, sources=sources)
+                done[table] = (older + more.older, found + more.found)
+    rules = ", ".join(versions)
     if as_json:
-        found = {table: rewritten.found for table, rewritten in done.items()}
-        older = {table: rewritten.older for table, rewritten in done.items()}
-        print_json({"rules": redactor.version, "rewritten" if check else "older": older, "found": found})
+        told = [{table: counts[place] for table, counts in done.items()} for place in (0, 1)]
+        print_json({"rules": rules, "rewritten" if check else "older": told[0], "found": told[1]})
     else:
         columns = ("table", "files written anew" if check else "files of older rules", "with findings")
         print_listing(console(), columns, [[table, *rewritten] for table, rewritten in done.items()])
-        note(f"rules: {redactor.version}")
+        note(f"rules: {rules or 'none, as nothing is in the lake'}")
     return DONE
+
+
+def _strictest(lake: Lake) -> dict[str, set[str] | None]:
+    """Policy → the sources whose rows go through it: the strictest that any row of theirs went through, at least that
+    for secrets.
+    """
+    from etl.lake.rules import policies_in, strictest
+
+    found: dict[str, set[str] | None] = {}
+    for source, policies in sorted(policies_in(lake).items()):
+        of_policy = found.setdefault(strictest({"secrets", *policies}), set())
+        assert of_policy is not None
+        of_policy.add(source)
+    return found
+
+
+def _redactor(lake: Lake, policy: str) -> Redactor:
+    from etl.keys import lake_key
+    from etl.policies import KEYED
+    from etl.redact import Redactor
+
+    return Redactor(policy, pseudonym_key() or (lake_key(lake.id) if policy in KEYED else None))
 
 
 def _masked(redactor: Redactor, table: str, rows: pa.Table) -> pa.Table:

@@ -258,9 +258,13 @@ class Lake:
         """Deletes conversations for good, with what the lake would read of them again. Needs an open batch."""
         return forget(self._committing(), conversations)
 
-    def rewrite(self, table: str, change: Change, version: str, *, dry_run: bool = False) -> Rewritten:
-        """Writes the data files anew that have not gone through the rules of that version. Needs an open batch."""
-        return rewrite(self._committing(), table, change, version, dry_run=dry_run)
+    def rewrite(
+        self, table: str, change: Change, version: str, *, dry_run: bool = False, sources: Set[str] | None = None
+    ) -> Rewritten:
+        """Writes the data files (of these sources) anew that have not gone through the rules of that version. Needs an
+        open batch.
+        """
+        return rewrite(self._committing(), table, change, version, dry_run=dry_run, sources=sources)
 
     def commits(self) -> list[Commit]:
         """The commits to `rollouts` that the log still holds, oldest first."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Set
 from typing import NamedTuple
 
 import pyarrow as pa
@@ -28,8 +28,12 @@ class Rewritten(NamedTuple):
     """Those in which a row changed."""
 
 
-def rewrite(to: Committing, table: str, change: Change, version: str, *, dry_run: bool) -> Rewritten:
-    """Writes the data files of a table anew whose rows have not gone through `change`, the rules of that version."""
+def rewrite(
+    to: Committing, table: str, change: Change, version: str, *, dry_run: bool, sources: Set[str] | None = None
+) -> Rewritten:
+    """Writes the data files of a table (of these sources) anew whose rows have not gone through `change`, the rules of
+    that version.
+    """
 
     def attempt() -> tuple[Rewritten, list[dict[str, str]]]:
         base = snapshot(to.place, table)
@@ -37,6 +41,8 @@ def rewrite(to: Committing, table: str, change: Change, version: str, *, dry_run
         removed: list[str] = []
         changed: set[str] = set()
         for path, file in sorted(base.files.items()):
+            if sources is not None and file.partition["source"] not in sources:
+                continue
             seen = rules_of(file.path)
             if all(covers(one, version) for one in seen):
                 continue

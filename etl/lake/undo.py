@@ -76,6 +76,14 @@ def _files(to: Committing, table: str, commits: Sequence[Commit]) -> tuple[list[
     return removed, [file for file in added if to.place.is_there(file.path)]
 
 
+def _only_rewrote(to: Committing, table: str, after: Sequence[LiveFile], batch_id: str) -> bool:
+    """Whether none of the rows that a batch wrote (of its files that are still there) is its own."""
+    with Lookup(table, [], after, to.batch.folder) as lookup:
+        lookup.load("written", "batch_id")
+        [(rows, own)] = lookup.run("SELECT count(*), count_if(batch_id = $1) FROM written", [batch_id])
+    return bool(rows) and not own
+
+
 def _drop(lookup: Lookup, batch_id: str) -> int:
     lookup.table_of("undone", pa.table({"batch_id": [batch_id]}))
     lookup.load("live", "batch_id", where="batch_id IN (FROM undone)")
@@ -112,6 +120,11 @@ def _restored(
     """
     missing = next((file.path for file in before if not to.place.is_there(file.path)), None)
     if missing is not None:
+        if _only_rewrote(to, base.table, after, batch_id):
+            raise LakeError(
+                f"cannot take back {batch_id}: it wrote no rows of its own, but those of other batches anew, as "
+                "redacting, labelling, forgetting and compacting do; what redacting or forgetting took out stays out"
+            )
         raise LakeError(
             f"cannot take back {batch_id}: the rows that it replaced in {base.table} are gone ({missing}); "
             "`etl retain 7d` keeps what later batches replace"

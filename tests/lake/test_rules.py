@@ -9,9 +9,9 @@ from pathlib import Path
 import pyarrow as pa
 import pytest
 
-from etl.cli.exits import DONE
+from etl.cli.exits import DONE, FAILED
 from etl.lake import Lake
-from etl.lake.rules import covers, is_older, rules_in, rules_of, with_rules
+from etl.lake.rules import covers, is_older, policy_of, rules_in, rules_of, with_rules
 from etl.pipeline import ingest
 from etl.redact import Redactor
 from etl.redact.redactor import rules_version
@@ -24,6 +24,12 @@ KEY = b"0123456789abcdef0123456789abcdef"
 def _log(path: Path, *numbers: int) -> Path:
     messages = [{"role": "user", "content": "mail jane@example.com"}, {"role": "assistant", "content": "done"}]
     path.write_text("".join(json.dumps({"id": f"c{n}", "messages": messages}) + "\n" for n in numbers))
+    return path
+
+
+def _said(path: Path, text: str) -> Path:
+    messages = [{"role": "user", "content": text}, {"role": "assistant", "content": "done"}]
+    path.write_text(json.dumps({"messages": messages}) + "\n")
     return path
 
 
@@ -94,6 +100,38 @@ def test_verify_says_when_a_lake_holds_rows_of_older_rules(
     assert seen["version"].startswith("secrets-999+")
 
 
+def test_a_milder_policy_than_before_is_told_and_mended(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, etl: Callable[..., tuple[int, str, str]]
+) -> None:
+    monkeypatch.setenv("ETL_PSEUDONYM_KEY", "11" * 32)
+    lake, who = tmp_path / "lake", "bob" + "@" + "shop.example.com"
+    where = ("--source", "notes", "--lake", lake)
+    told = [
+        etl("ingest", _said(tmp_path / f"{name}.jsonl", f"{name}: mail {who}"), *policy, *where)
+        for name, policy in (
+            ("a", ("--redact", "pii")),
+            ("b", ()),
+            ("c", ("--redact", "pii")),
+            ("d", ("--redact", "none")),
+        )
+    ]
+    assert [code for code, _, _ in told] == [DONE] * 4
+    warned = ["went through pii before" in err for _, _, err in told]
+    assert warned == [False, True, False, True]
+    assert "Read it under --redact pii; `etl redact --check` mends" in told[1][2]
+    mixed = "rows of notes went through different policies of redaction (none, secrets, pii)"
+    assert mixed in etl("verify", "--lake", lake)[2]
+    assert json.loads(etl("redact", "--dry-run", "--lake", lake, "--json")[1])["found"]["rollouts"] >= 1
+    assert etl("redact", "--check", "--lake", lake)[0] == DONE
+    assert "different policies" not in etl("verify", "--lake", lake)[2]
+    assert who not in etl("sql", "SELECT content FROM messages", "--lake", lake, "--json")[1]
+    batch = Lake.open(lake).commits()[-1].batch_id
+    code, _, err = etl("undo", batch, "--lake", lake)
+    assert code == FAILED
+    assert "it wrote no rows of its own" in err
+    assert "retain" not in err
+
+
 def test_versions_are_sets_of_rules() -> None:
     assert covers("secrets-3+k-1+personal-2", "secrets-3+k-1")
     assert not covers("secrets-3+k-1", "secrets-3+k-2")
@@ -105,3 +143,9 @@ def test_versions_are_sets_of_rules() -> None:
     assert is_older("secrets-3+personal-1", present)
     assert not is_older("none", present)
     assert not is_older("secrets-3+people-1", present)
+    assert [policy_of(version) for version in ("", "none", "secrets-1+k-1", "secrets-1+personal-2+people-1")] == [
+        "none",
+        "none",
+        "secrets",
+        "strict",
+    ]
