@@ -20,6 +20,12 @@ def settle() -> None:
     pa.set_memory_pool(pa.system_memory_pool())
 
 
+def release() -> None:
+    """Give back what is not used any more, now and then in a long run."""
+    gc.collect()
+    pa.default_memory_pool().release_unused()
+
+
 @contextlib.contextmanager
 def settled() -> Iterator[None]:
     """For as long as the block runs."""

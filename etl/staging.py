@@ -51,7 +51,7 @@ class Settings(NamedTuple):
     """About how long the parts are that a large file of lines is read in."""
     least_growing: int = 1 << 16
     """A smaller file is read whole when it has grown."""
-    wave_files: int = 20_000
+    wave_files: int = 10_000
     """So many files are read and committed together; a run of more takes several waves."""
 
 

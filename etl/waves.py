@@ -9,12 +9,12 @@ conversation whose records lie in files of two waves is put together by both.
 from __future__ import annotations
 
 import contextlib
-import gc
 from collections.abc import Callable, Collection, Sequence
 from types import TracebackType
 from typing import TYPE_CHECKING, NamedTuple, Self
 
 from etl.changes import Change, Known
+from etl.footprint import release
 from etl.keys import lake_key
 from etl.lake import Lake, StagedFile
 from etl.policies import KEYED
@@ -113,6 +113,8 @@ class Waves:
         changes, self._waiting = self._waiting, []
         undetected, self._undetected = self._undetected, set()
         is_later = self._reading is not None
+        if is_later:
+            release()
         reading = self._reading or self._begin()
         works = [Work(change.file, change.known) for change in changes]
         self._told.expect(works)
@@ -122,7 +124,6 @@ class Waves:
         for result in read.results:
             result.change = kinds.get(result.uri, "new")
         finish(self._lake, self._settings, self._report, read.results, read.staged, undetected, is_later=is_later)
-        gc.collect()  # it is off while a run lasts, and waves have no end
 
     def _begin(self) -> Callable[[Sequence[Work]], ReadOut]:
         """What reads is loaded where there is something to read, and started once."""

@@ -5,7 +5,6 @@ The run itself goes over each large file of lines once and hands out its parts a
 
 from __future__ import annotations
 
-import gc
 import heapq
 import multiprocessing
 import threading
@@ -18,7 +17,7 @@ from typing import Any, NamedTuple, Self
 
 from etl.detection import Skipped, detect
 from etl.errors import LakeError, SourceError
-from etl.footprint import settle
+from etl.footprint import release, settle
 from etl.growing import add, counted
 from etl.lake import StagedFile
 from etl.opening import LineDigest
@@ -330,7 +329,7 @@ def _work(pipe: Connection, settings: Settings, worker: str) -> None:
                 results += read_task(reader, task, pipe.send)
             pipe.send((results, reader.close()))
             del reader, results
-            gc.collect()
+            release()
     except (EOFError, BrokenPipeError, ConnectionResetError):
         return  # the run has ended
     except Exception as error:  # noqa: BLE001  (the run says it)

@@ -21,6 +21,9 @@ MAX_FILE_BYTES = 128 << 20
 ROW_GROUP_BYTES = 16 << 20
 """Arrow bytes of one row group: large enough for DuckDB to scan fast, small enough to hold one in memory."""
 
+ROW_GROUP_ROWS = 8_192
+"""And so many rows at most: of small ones each takes more than its bytes while it is read, for its sixty columns."""
+
 _REPEATING = {
     "rollouts": (
         "task_id",
@@ -181,5 +184,5 @@ def gathered(pieces: Iterable[pa.Table]) -> Iterator[pa.Table]:
 
 def write_group(writer: pq.ParquetWriter, rows: pa.Table) -> None:
     """Writes rows as one row group, or as several where they are much more than one."""
-    groups = max(1, round(rows.nbytes / ROW_GROUP_BYTES))
+    groups = max(1, round(rows.nbytes / ROW_GROUP_BYTES), -(-rows.num_rows // ROW_GROUP_ROWS))
     writer.write_table(rows, row_group_size=max(1, -(-rows.num_rows // groups)))
