@@ -217,7 +217,7 @@ class _Rows:
             row.finish_reason = last.facts.finish_reasons[-1]
         if last.facts.error is not None:
             row.status, row.error = "error", last.facts.error
-        elif _is_running(last):
+        elif _is_running(last) or (row.status is None and _is_unanswered(last)):
             row.status = "unknown"
             row.flags.add("incomplete")
         elif row.messages and (row.messages[-1].role == "tool" or row.messages[-1].calls):
@@ -268,6 +268,13 @@ class _Rows:
             if owner is not None and owner is not draft and _before(owner, draft):
                 return _identity(owner.thread)
         return None
+
+
+def _is_unanswered(last: Call) -> bool:
+    """Whether nothing says that a response came: no content, no id, no reason why it ended, no tokens."""
+    facts = last.facts
+    wrote = facts.usage is not None and facts.usage.output_tokens
+    return last.is_open() and not (last.answer() or facts.response_id or facts.finish_reasons or wrote)
 
 
 def _is_running(call: Call) -> bool:

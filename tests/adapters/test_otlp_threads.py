@@ -6,6 +6,7 @@ import itertools
 import random
 from typing import Any
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -156,6 +157,25 @@ def test_a_run_repeated_in_one_trace_goes_on_from_its_own_calls() -> None:
                 "k3",
             ]
             assert all(row.messages[1].calls and row.messages[1].calls[0].id == row.messages[2].call_id for row in rows)
+
+
+@pytest.mark.parametrize(
+    ("told", "status"),
+    [
+        ({}, "unknown"),
+        ({"gen_ai.usage.input_tokens": 9}, "unknown"),
+        ({"gen_ai.usage.output_tokens": 3}, "completed"),
+        ({"gen_ai.response.id": "resp_1"}, "completed"),
+        ({"gen_ai.response.finish_reasons": ["stop"]}, "completed"),
+        ({"gen_ai.response.finish_reasons": ["length"]}, "truncated"),
+    ],
+)
+def test_a_call_is_complete_where_something_says_that_an_answer_came(told: dict[str, Any], status: str) -> None:
+    attributes = {"gen_ai.operation.name": "chat", "gen_ai.system": "openai", "gen_ai.request.model": "m", **told}
+    (row,) = rows_of(batch([span(2, 1, 2, attributes)]))
+    assert "content_not_captured" in _flags(row)
+    made = normalise(row, Stream("s", "otlp", 1, "/x"), FileMemory())
+    assert (made.status, "incomplete" in made.flags) == (status, status == "unknown")
 
 
 def test_choices_are_branches_and_their_usage_counts_once() -> None:
