@@ -83,7 +83,9 @@ def _aligned(view: View, start: int, end: int) -> Iterator[Span]:
         for first, last, promise in wanted:
             for begin, finish, cell in cells:
                 value = _CLOSED.split(cell, maxsplit=1)[0]
-                if (begin == first or finish == last) and _fits(value, promise):
+                if (begin == first or finish == last) and (
+                    _fits(value, promise) if promise.rule != "secret" else looks_random(value)
+                ):
                     yield view.span(at + begin, at + begin + len(value), promise.rule, 1)
         if stop < 0:
             return
@@ -147,9 +149,7 @@ KINDS = (
     Kind("inserted", r"(?i:into [^\n(]*\([^)]*(?:passw|pwd|secret|token|key))", _inserted),
     Kind(
         "below a head",
-        r"(?i:[,;|\t] *[\"'`*]*[a-z_ ]*(?:passw(?:ord|d)|pwd|secret|token|key)[\"'`*]* *(?:[,;|\t]|$|\n)"
-        r"|(?:^|  |\n|\")[a-z_]*(?:passw(?:ord|d)|pwd|secret|token|api[ _]key|[_ ]key)(?:  |\n)"
-        r"|(?:^|\n)[^\n]{0,12}[\"'`*]*[a-z_ ]*(?:passw(?:ord|d)|pwd|secret|token|key)[\"'`*]* *[,;|\t])",
+        r"(?i:(?:passw(?:ord|d)|pwd|secret|token|key)[\"'`*]* *(?:[,;|\t\n]|  ))",
         _below,
     ),
 )

@@ -212,7 +212,7 @@ _COMMANDS = (
     *(
         _words(
             command,
-            rf"{command}[ ](?:--?\S+[ ]){{0,4}}\S*(?:passw|secret|token|api_?key|pwd)\S*[ ](?!-|[\w.-]+=){_WORD}",
+            rf"{command}[ ](?:--?\S+[ ]){{0,4}}\S*(?:passw|secret|token|api_?key|pwd)[\"']?[ ](?!-|[\w.-]+=){_WORD}",
             "mixed",
             "secret",
         )

@@ -120,7 +120,8 @@ _LOGINS = (
     Login(
         re.compile(
             r"(?i)\b(?:log ?in|sign ?in|connect|ssh(?: in)?)(?: to \S{2,40})? (?:as|with|"
-            r"using) [\"'`]?[\w.@+-]{2,64}[\"'`]? (?:with|and|using|/) [\"'`]?(?P<value>[^\s\"'`,;)]{6,64})"
+            r"using) (?!google|github|apple|microsoft|sso|okta|your|the |a "
+            r"|an )[\"'`]?[\w.@+-]{2,64}[\"'`]? (?:with|and|using|/) [\"'`]?(?P<value>[^\s\"'`,;)]{6,64})"
         ),
         r"(?i:(?:log ?in|sign ?in|connect|ssh)[^\n]* (?:as|with|using) [\"'`]?[\w.@+-]{2,64}[\"'`]? (?:with"
         r"|and|using|/) [^\s]{6})",
@@ -165,13 +166,12 @@ _LOGINS = (
     ),
     Login(
         re.compile(
-            r"(?i)\b(?:created|added|seeded|default|new|made)(?: the| a)? (?:super ?user|admin(?:istrator)?"
-            r"|root|user|account)s?"
+            r"(?i)\b(?:created|added|seeded|made)(?: the| a)? (?:super ?user|admin(?:istrator)?|root|user)s?"
             r":? [\"'`]?[\w.@+-]{2,64}[\"'`]?(?:[ ]?/[ ]?|:"
             r"|[ ]with[ ](?:password[ ])?)[\"'`]?(?P<value>[^\s\"'`,;)|<>/]{6,64})"
         ),
-        r"(?i:(?:super ?user|admin|administrator|root|user|account)s?:? [^\s]+(?: ?/ ?|:| with )[^\s]{6})",
-        ("created", "added", "seeded", "default", "new ", "made"),
+        r"(?i:(?:super ?user|admin|administrator|root|user)s?:? [^\s]+(?: ?/ ?|:| with )[^\s]{6})",
+        ("created", "added", "seeded", "made"),
         "memorable",
     ),
     Login(

@@ -55,18 +55,8 @@ _SERVICES = (
     *_simple("github_token", "ghp_", "gho_", "ghu_", "ghs_", "ghr_", body=r"[A-Za-z0-9]{16,}"),
     *_simple("github_token", "github_pat_", body=r"[A-Za-z0-9_]{16,}"),
     *_simple(
-        "gitlab_token",
-        "glpat-",
-        "gldt-",
-        "glrt-",
-        "glcbt-",
-        "glptt-",
-        "glft-",
-        "glsoat-",
-        "glagent-",
-        "glimt-",
-        "gloas-",
-        body=r"[A-Za-z0-9_.-]{12,}",
+        "gitlab_token", "glpat-", "gldt-", "glrt-", "glcbt-", "glptt-", "glft-", "glsoat-", "glagent-", "glimt-",
+        "gloas-", body=r"[A-Za-z0-9_.-]{12,}"
     ),
     Service("slack_token", "xox", r"[abceoprs](?:\.xox[a-z])?-[A-Za-z0-9-]{10,}"),
     Service("slack_token", "xapp-", r"[A-Za-z0-9-]{12,}"),
@@ -174,14 +164,13 @@ _SERVICES = (
     *_simple("mandrill_key", "md-", body=r"[A-Za-z0-9_-]{22}(?![A-Za-z0-9_-])"),
     *_simple("plaid_token", "access-sandbox-", "access-development-", "access-production-", body=r"[0-9a-f-]{36}"),
     *_simple("braintree_token", "access_token$", body=r"(?:production|sandbox)\$[0-9a-z]{16}\$[0-9a-f]{32}"),
-    *_simple("payment_key", "live_", "test_", body=r"[A-Za-z0-9]{30,40}(?![A-Za-z0-9_])"),
+    *_simple("payment_key", "live_", "test_", body=r"[A-Za-z0-9]{30,40}" r"(?![A-Za-z0-9_])"),
     *_simple("woocommerce_key", "cs_", body=r"[0-9a-f]{40}(?![0-9A-Za-z])"),
     *_simple("telnyx_key", "KEY0", body=r"[0-9A-F]{31}_[A-Za-z0-9]{22}"),
     *_simple("snyk_token", "snyk_uat.", "snyk_sat.", body=r"[A-Za-z0-9_.-]{20,}"),
     *_simple(
-        "packagist_token",
-        *(f"packagist_{kind}_" for kind in ("uut", "ack", "out", "acs", "ort", "orv")),
-        body=r"[A-Za-z0-9]{24,}",
+        "packagist_token", *(f"packagist_{kind}_" for kind in ("uut", "ack", "out", "acs", "ort", "orv")),
+        body=r"[A-Za-z0-9]{24,}"
     ),
     *_simple("yandex_token", "t1.", body=r"[A-Za-z0-9_-]{80,}\.[A-Za-z0-9_=-]{60,}"),
     *_simple("pubnub_key", "sec-c-", body=r"[A-Za-z0-9-]{36,}={0,2}"),
@@ -212,7 +201,7 @@ _SERVICES = (
     *_simple("secret_key", "sk_prod_", "sk_dev_", "sk_staging_", body=r"[A-Za-z0-9_]{24,}"),
     *_simple("anyscale_key", "esecret_", "aph0_", body=r"[A-Za-z0-9_]{24,}"),
     *_simple("cloudflare_key", "v1.0-", body=r"[0-9a-f]{24}-[0-9a-f]{32,}"),
-)
+)  # fmt: skip
 _BY_PREFIX = {prefix: list(group) for prefix, group in itertools.groupby(_SERVICES, lambda service: service.prefix)}
 _INNER = ("k_live_", "k_test_")
 """Prefixes that come after a first letter (`sk_live_`, `rk_test_`); `pk_live_` begins what pages may show."""
@@ -221,142 +210,58 @@ _AHEAD = re.compile(r"\(\?![^()]*\)")
 _BLOB = 24
 _IN_BLOB = re.compile(rf"(?=[^A-Z]*[A-Z])(?=[^a-z]*[a-z])(?=[^0-9]*[0-9])[A-Za-z0-9+/]{{{_BLOB}}}")
 """What stands before a prefix that long base64 has by chance."""
+_LIKE_NAMES = ("live_", "test_", "fnA", "private_", "as-", "md-")
+"""Prefixes that names of programs and classes have too."""
+_NO_NAME = re.compile(r"(?=[^A-Z]*[A-Z])(?:[A-Za-z_-]*[0-9]+[A-Za-z]+){3}")
 _BY_CHANCE = re.compile(r"[0-9]|[a-z][A-Z].*[a-z][A-Z].*[a-z][A-Z]|\A[A-Z]{16}\Z")
 _PLACEHOLDER = re.compile(r"(?i)x{5}|\.{3}|your|EXAMPLE")
 
 _SHAPES = (
-    Shape(
-        "slack_webhook",
-        "hooks.slack.com/",
-        r"hooks\.slack\.com/",
-        re.compile(r"(?:https?://)?hooks\.slack\.com/(?:services|workflows|triggers)/[A-Za-z0-9/_]{20,}"),
-        8,
-    ),
-    Shape(
-        "teams_webhook",
-        "webhook.office.com/",
-        r"webhook\.office\.com/",
-        re.compile(
-            r"https?://[\w-]{1,64}\.webhook\.office\.com/webhookb2/[\w@-]{36,80}/[A-Za-z]{4,32}/"
-            r"[\w/-]{32,120}"
-        ),
-        80,
-    ),
+    Shape("slack_webhook", "hooks.slack.com/", r"hooks\.slack\.com/",
+        re.compile(r"(?:https?://)?hooks\.slack\.com/(?:services|workflows|triggers)/[A-Za-z0-9/_]{20,}"), 8),
+    Shape("teams_webhook", "webhook.office.com/", r"webhook\.office\.com/", re.compile(
+        r"https?://[\w-]{1,64}\.webhook\.office\.com/webhookb2/[\w@-]{36,80}/[A-Za-z]{4,32}/" r"[\w/-]{32,120}" ),
+        80),
     Shape("webhook", "/hooks/catch/", r"/hooks/catch/", re.compile(r"/hooks/catch/[0-9]{4,12}/[a-z0-9]{6,12}"), 0),
     Shape("webhook", "/bot/v2/hook/", r"/bot/v2/hook/", re.compile(r"/bot/v2/hook/[0-9a-f-]{36}"), 0),
-    Shape(
-        "discord_webhook",
-        "/webhooks/",
-        r"/webhooks/[0-9]",
-        re.compile(
-            r"https?://[a-z.]{0,10}discord(?:app)?\.com/api(?:/v\d+)?/webhooks/[0-9]{15,20}/"
-            r"[A-Za-z0-9_-]{20,}"
-        ),
-        48,
-    ),
+    Shape("discord_webhook", "/webhooks/", r"/webhooks/[0-9]", re.compile(
+        r"https?://[a-z.]{0,10}discord(?:app)?\.com/api(?:/v\d+)?/webhooks/[0-9]{15,20}/" r"[A-Za-z0-9_-]{20,}" ),
+        48),
     Shape(
         "discord_webhook", "/webhooks/", r"/webhooks/[0-9]", re.compile(r"/webhooks/[0-9]{15,20}/[A-Za-z0-9_-]{20,}"), 0
     ),
-    Shape(
-        "discord_token",
-        ".",
-        r"[A-Za-z0-9_-]{10}\.[A-Za-z0-9_-]{6}\.[A-Za-z0-9_-]{20}",
-        re.compile(r"(?<![A-Za-z0-9_-])[MNO][A-Za-z0-9_-]{23,28}\.[A-Za-z0-9_-]{6}\.[A-Za-z0-9_-]{27,44}"),
-        29,
-    ),
-    Shape(
-        "telegram_token",
-        ":AA",
-        r"[0-9]:AA[A-Za-z0-9]",
-        re.compile(r"(?<![0-9])[0-9]{8,10}:AA[A-Za-z0-9_-]{30,36}(?![A-Za-z0-9_-])"),
-        10,
-    ),
-    Shape(
-        "azure_client_secret",
-        "Q~",
-        r"[0-9]Q~",
-        re.compile(r"(?<![A-Za-z0-9_~-])[A-Za-z0-9_~.-]{3}[0-9]Q~[A-Za-z0-9_~.-]{31,34}(?![A-Za-z0-9_~-])"),
-        4,
-    ),
+    Shape("discord_token", ".", r"[A-Za-z0-9_-]{10}\.[A-Za-z0-9_-]{6}\.[A-Za-z0-9_-]{20}",
+        re.compile(r"(?<![A-Za-z0-9_-])[MNO][A-Za-z0-9_-]{23,28}\.[A-Za-z0-9_-]{6}\.[A-Za-z0-9_-]{27,44}"), 29),
+    Shape("telegram_token", ":AA", r"[0-9]:AA[A-Za-z0-9]",
+        re.compile(r"(?<![0-9])[0-9]{8,10}:AA[A-Za-z0-9_-]{30,36}(?![A-Za-z0-9_-])"), 10),
+    Shape("azure_client_secret", "Q~", r"[0-9]Q~",
+        re.compile(r"(?<![A-Za-z0-9_~-])[A-Za-z0-9_~.-]{3}[0-9]Q~[A-Za-z0-9_~.-]{31,34}(?![A-Za-z0-9_~-])"), 4),
     Shape(
         "azure_key", "JQQJ99", r"JQQJ99", re.compile(r"(?<![A-Za-z0-9])[A-Za-z0-9]{40,60}JQQJ99[A-Za-z0-9]{20,30}"), 60
     ),
     Shape("new_relic_key", "NRAL", r"[0-9a-f]NRAL", re.compile(r"(?<![A-Za-z0-9])[0-9a-f]{36}NRAL(?![A-Za-z0-9])"), 36),
-    Shape(
-        "terraform_token",
-        ".atlasv1.",
-        r"\.atlasv1\.",
-        re.compile(r"(?<![A-Za-z0-9])[A-Za-z0-9]{14}\.atlasv1\.[A-Za-z0-9_=-]{40,}"),
-        14,
-    ),
-    Shape(
-        "airtable_token",
-        "pat",
-        r"pat[A-Za-z0-9]{14}\.",
-        re.compile(r"(?<![A-Za-z0-9])pat[A-Za-z0-9]{14}\.[0-9a-f]{40,}"),
-        0,
-    ),
-    Shape(
-        "mailchimp_key",
-        "-us",
-        r"[0-9a-f]{8}-us[0-9]",
-        re.compile(r"(?<![0-9A-Za-z])[0-9a-f]{32}-us[0-9]{1,2}(?![0-9A-Za-z])"),
-        32,
-    ),
-    Shape(
-        "mailgun_key",
-        "-",
-        r"[0-9a-f]{20}-[0-9a-f]{8}-[0-9a-f]{8}",
-        re.compile(r"(?<![0-9A-Za-z-])[0-9a-f]{32}-[0-9a-f]{8}-[0-9a-f]{8}(?![0-9A-Za-z-])"),
-        32,
-    ),
-    Shape(
-        "salesforce_token",
-        "!AQ",
-        r"!AQ[A-Za-z0-9._]{12}",
-        re.compile(r"(?<![A-Za-z0-9])00D[A-Za-z0-9]{12,15}!AQ[A-Za-z0-9._]{60,}"),
-        18,
-    ),
-    Shape(
-        "fcm_key",
-        ":APA91b",
-        r":APA91b",
-        re.compile(r"(?<![A-Za-z0-9_-])AAAA[A-Za-z0-9_-]{7}:APA91b[A-Za-z0-9_-]{100,}"),
-        11,
-    ),
-    Shape(
-        "ably_key",
-        ".",
-        r"\.[A-Za-z0-9_-]{6}:[A-Za-z0-9_-]{12}",
-        re.compile(
-            r"(?<![A-Za-z0-9._-])[A-Za-z0-9_-]{6}\.[A-Za-z0-9_-]{6}:"
-            r"[A-Za-z0-9_-]{40,44}(?![\w-])"
-        ),
-        6,
-    ),
-    Shape(
-        "asana_token",
-        "/",
-        r"[12]/[0-9]{15}",
-        re.compile(r"(?<![\w/.])[12]/[0-9]{15,17}(?:/[0-9]{15,17})?:[0-9a-f]{32}(?![0-9A-Za-z])"),
-        1,
-    ),
-    Shape(
-        "deepl_key",
-        ":fx",
-        r"[0-9a-f]{8}:fx",
-        re.compile(r"(?<![0-9a-f-])[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}:fx(?![\w])"),
-        36,
-    ),
-    Shape(
-        "apollo_key",
-        "service:",
-        r"service:[A-Za-z0-9_-]+:[A-Za-z0-9]",
-        re.compile(r"service:[\w-]{2,64}:[A-Za-z0-9_-]{22}(?![\w-])"),
-        0,
-    ),
+    Shape("terraform_token", ".atlasv1.", r"\.atlasv1\.",
+        re.compile(r"(?<![A-Za-z0-9])[A-Za-z0-9]{14}\.atlasv1\.[A-Za-z0-9_=-]{40,}"), 14),
+    Shape("airtable_token", "pat", r"pat[A-Za-z0-9]{14}\.",
+        re.compile(r"(?<![A-Za-z0-9])pat[A-Za-z0-9]{14}\.[0-9a-f]{40,}"), 0),
+    Shape("mailchimp_key", "-us", r"[0-9a-f]{8}-us[0-9]",
+        re.compile(r"(?<![0-9A-Za-z])[0-9a-f]{32}-us[0-9]{1,2}(?![0-9A-Za-z])"), 32),
+    Shape("mailgun_key", "-", r"[0-9a-f]{20}-[0-9a-f]{8}-[0-9a-f]{8}",
+        re.compile(r"(?<![0-9A-Za-z-])[0-9a-f]{32}-[0-9a-f]{8}-[0-9a-f]{8}(?![0-9A-Za-z-])"), 32),
+    Shape("salesforce_token", "!AQ", r"!AQ[A-Za-z0-9._]{12}",
+        re.compile(r"(?<![A-Za-z0-9])00D[A-Za-z0-9]{12,15}!AQ[A-Za-z0-9._]{60,}"), 18),
+    Shape("fcm_key", ":APA91b", r":APA91b",
+        re.compile(r"(?<![A-Za-z0-9_-])AAAA[A-Za-z0-9_-]{7}:APA91b[A-Za-z0-9_-]{100,}"), 11),
+    Shape("ably_key", ".", r"\.[A-Za-z0-9_-]{6}:[A-Za-z0-9_-]{12}", re.compile(
+        r"(?<![A-Za-z0-9._-])[A-Za-z0-9_-]{6}\.[A-Za-z0-9_-]{6}:" r"[A-Za-z0-9_-]{40,44}(?![\w-])" ), 6),
+    Shape("asana_token", "/", r"[12]/[0-9]{15}",
+        re.compile(r"(?<![\w/.])[12]/[0-9]{15,17}(?:/[0-9]{15,17})?:[0-9a-f]{32}(?![0-9A-Za-z])"), 1),
+    Shape("deepl_key", ":fx", r"[0-9a-f]{8}:fx",
+        re.compile(r"(?<![0-9a-f-])[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}:fx(?![\w])"), 36),
+    Shape("apollo_key", "service:", r"service:[A-Za-z0-9_-]+:[A-Za-z0-9]",
+        re.compile(r"service:[\w-]{2,64}:[A-Za-z0-9_-]{22}(?![\w-])"), 0),
     Shape("twilio_key", "SK", r"SK[0-9a-f]{6}", re.compile(r"(?<![0-9A-Za-z])SK[0-9a-f]{32}(?![0-9A-Za-z])"), 0),
-)
+)  # fmt: skip
 _COMMON = {
     ".": re.compile(r"\.(?=[A-Za-z0-9_-]{6}[.:])"),
     "-": re.compile(r"(?<=[0-9a-f])-(?=[0-9a-f]{8}-[0-9a-f]{8}(?![0-9A-Za-z-]))"),
@@ -378,6 +283,8 @@ def _keys(prefix: str, bodies: list[tuple[str, re.Pattern[str]]], view: View) ->
             if not match:
                 continue
             done = match.end()
+            if prefix in _LIKE_NAMES and not _NO_NAME.match(match.group()):
+                continue
             if _BY_CHANCE.search(match.group()) and not _PLACEHOLDER.search(match.group()):
                 yield view.span(place - (prefix in _INNER), match.end(), rule, 3)
 

@@ -120,14 +120,15 @@ _TYPED = (
 )
 _TYPED_SIGN = r"(?i:(?:type|enter|use|try|with|say|put) [^\n]* (?:when|if|once|as|for|at|where) [^\n]*pass)"
 _GUARDED = (
-    r"(?:protected|encrypted|locked|secured|unlock(?:s|ed)?|opens?|decrypt(?:s|ed)?)[ ](?:it[ ]"
-    r"|them[ ])?(?:with|by|using)"
+    r"(?:protected|encrypted|locked|secured|unlock(?:s|ed)?|decrypt(?:s|ed)?)[ ](?:it[ ]"
+    r"|them[ ])?(?:with|using)"
     r"[ ](?:the[ ]|a[ ])?(?:(?:password|passphrase|passcode|pw|code)[ :]{1,2})?[\"'`]?(?P<value>[^\s\"'`<>,]{8,64})"
 )
 _PIN = (
     r"(?:(?-i:PINs?)|pin[ -]?code|(?:door|access|alarm|entry|gate|safe|locker"
     r"|keypad)[ -]?code)(?![ -]?(?:length|digits))"
-    r"(?:[ ](?!\d)[\w'-]{1,20}){0,6}?[ ]?(?:is|was|:|=|to)[ ]?[\"'`]?(?P<value>\d{4,8})(?![\w.:/-]?\w)"
+    r"(?:[ ](?:for|of|to|on|at)(?:[ ](?!\d)[\w'-]{1,20}){1,5}?)?[ ]?(?:is|was|:|="
+    r"|to)[ ]?[\"'`]?(?P<value>\d{4,8})(?![\w.:/-]?\w)"
 )
 _PINS = (
     "pin",
@@ -183,8 +184,8 @@ _SAYINGS = (
     Saying(("password", "passphrase"), _form(_TYPED), _TYPED_SIGN, back=True),
     Saying(("passwor", "passphrase"), _form(_TAKEN), _TAKEN_SIGN, back=True),
     Saying(
-        ("protected", "encrypted", "locked", "secured", "unlock", "opens", "decrypt"), _form(_GUARDED),
-        r"(?i:(?:protected|encrypted|locked|secured|unlocks?|opens?|decrypts?) (?:it |them )?(?:with|by"
+        ("protected", "encrypted", "locked", "secured", "unlock", "decrypt"), _form(_GUARDED),
+        r"(?i:(?:protected|encrypted|locked|secured|unlocks?|decrypts?) (?:it |them )?(?:with"
         r"|using) [^\n]*[^\s]{8})", "chosen",
     ),
     Saying(_PINS, _form(_PIN), _PIN_SIGN, "any", alone=True),
