@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 import click
 
 from etl.cli.files import written_whole
-from etl.cli.tables import TERMINAL_ROWS, console, note, print_rows
+from etl.cli.tables import PIPE_CELL, TERMINAL_ROWS, console, note, print_rows
 from etl.errors import UsageError
 from etl.harmless import harmless
 from etl.values import csv_line, json_text
@@ -35,6 +35,8 @@ def print_table(answer: Answer, limit: int | None = None) -> None:
     out = console()
     limit = (TERMINAL_ROWS if out.is_terminal else None) if limit is None else (limit or None)
     shown = print_rows(out, answer.names, rows, limit=limit)
+    if shown.cut:
+        note(f"cells are cut at {PIPE_CELL} characters; --csv, --json and --out give them whole")
     if shown.more:
         note(f"the first {shown.rows} rows; --max-rows 0 shows all, --csv and --json always do")
     elif out.is_terminal:

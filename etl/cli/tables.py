@@ -1,7 +1,8 @@
-"""Tables for people: as wide as they are in a pipe, fitted to the window on a terminal."""
+"""Tables for people: fitted to the window on a terminal, with cells of bounded length in a pipe."""
 
 from __future__ import annotations
 
+import math
 import sys
 from collections.abc import Iterable, Sequence
 from decimal import Decimal
@@ -18,6 +19,8 @@ from etl.values import cell
 
 PIPE_WIDTH = 100_000
 """Columns of a terminal that is none: no line is broken."""
+PIPE_CELL = 120
+"""Characters of a cell in a pipe, where it stands beside others."""
 LEAST_COLUMN = 8
 """Characters a long column needs to be read; where a window has fewer, records are shown one below the other."""
 LEAST_LAST = 20
@@ -30,10 +33,11 @@ GAP = 3
 
 
 class Shown(NamedTuple):
-    """How many rows a table shows, and whether there were more."""
+    """How many rows a table shows, whether there were more, and whether cells in a pipe were cut."""
 
     rows: int
     more: bool
+    cut: bool
 
 
 class _Console(Console):
@@ -65,7 +69,7 @@ def print_rows(out: Console, names: Sequence[str], rows: Iterable[Sequence[Any]]
     """Print at most `limit` rows (without one, all) as a table, FITTED_ROWS of them in memory.
 
     On a terminal the longest cells are cut until a row fits the window; where they would be too short to be read,
-    records are shown one below the other instead. In a pipe nothing is cut.
+    records are shown one below the other instead. In a pipe cells of several columns have PIPE_CELL characters at most.
     """
     rows = iter(rows)
     wanted = islice(rows, limit)
@@ -73,7 +77,12 @@ def print_rows(out: Console, names: Sequence[str], rows: Iterable[Sequence[Any]]
     texts = [[_text(value) for value in row] for row in first]
     heads = [harmless_line(name) for name in names]
     widths = [max(map(cell_len, column)) for column in zip(heads, *texts, strict=True)]
-    longest = _longest(widths, out.width - GAP * (len(widths) - 1)) if out.is_terminal else max(widths, default=0)
+    longest = max(widths, default=0)
+    if out.is_terminal:
+        longest = _longest(widths, out.width - GAP * (len(widths) - 1))
+    elif len(widths) > 1:
+        longest = PIPE_CELL
+    cut = not out.is_terminal and any(width > longest for width in widths)
     counted = count(len(first))
     later = ([_text(value) for value in row] for row, _ in zip(wanted, counted, strict=False))
     if longest < LEAST_COLUMN and longest < max(widths, default=0):
@@ -83,9 +92,15 @@ def print_rows(out: Console, names: Sequence[str], rows: Iterable[Sequence[Any]]
         fitted = [min(width, longest) for width in widths]
         _print_table(out, heads, texts, fitted, right)
         for row in later:
-            room = fitted if out.is_terminal else [*map(max, fitted, map(cell_len, row))]
+            lengths = [cell_len(text) for text in row]
+            cut = cut or (not out.is_terminal and len(row) > 1 and max(lengths) > longest)
+            room = (
+                fitted
+                if out.is_terminal
+                else [max(width, min(length, PIPE_CELL)) for width, length in zip(fitted, lengths, strict=True)]
+            )
             _put(out, _line(row, room, right))
-    return Shown(next(counted), next(rows, None) is not None)
+    return Shown(next(counted), next(rows, None) is not None, cut)
 
 
 def print_listing(out: Console, names: Sequence[str], rows: Iterable[Sequence[Any]]) -> None:
@@ -188,4 +203,6 @@ def _print_records(out: Console, names: Sequence[str], rows: Iterable[Sequence[s
 
 
 def _text(value: Any) -> str:
+    if isinstance(value, float) and math.isfinite(value):
+        value = round(value, 4) if abs(value) >= 1 else float(f"{value:.4g}")
     return "null" if value is None else harmless_line(cell(value))

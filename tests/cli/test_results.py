@@ -8,7 +8,7 @@ import pytest
 from rich.console import Console
 
 from etl.cli.results import print_csv, print_json_answer, print_table
-from etl.cli.tables import print_listing, print_rows
+from etl.cli.tables import PIPE_CELL, print_listing, print_rows
 from etl.query import Answer, execute
 
 
@@ -51,12 +51,39 @@ def test_json_of_nested_and_wide_values(connection, capsys):
     ]
 
 
-def test_a_table_in_a_pipe_is_whole(connection, capsys):
-    print_table(execute(connection, "SELECT n, repeat(s, 100) AS long FROM t"), None)
+def test_cells_in_a_pipe_have_a_bounded_length(connection, capsys):
+    late = "CASE WHEN range >= 1000 THEN repeat('x', 9999) ELSE 'x' END"
+    for query, rows in (("SELECT repeat(s, 100) AS long, n FROM t", 10), (f"SELECT {late}, 1 FROM range(1010)", 1010)):
+        print_table(execute(connection, query), None)
+        out, err = capsys.readouterr()
+        lines = out.splitlines()
+        assert len(lines) == rows + 2
+        assert max(map(len, lines)) < PIPE_CELL + 10
+        assert sum("…" in line for line in lines) == 10
+        assert not any(line.endswith(" ") for line in lines)
+        assert err == f"cells are cut at {PIPE_CELL} characters; --csv, --json and --out give them whole\n"
+
+
+def test_a_single_column_in_a_pipe_is_whole(connection, capsys):
+    print_table(execute(connection, "SELECT repeat(s, 100) AS long FROM t"), None)
     out, err = capsys.readouterr()
     assert out.count("text 9") == 100
-    assert not any(line.endswith(" ") for line in out.splitlines())
     assert err == ""
+
+
+def test_numbers_of_a_table_are_rounded_for_people(connection, capsys):
+    query = "SELECT 0.8021290531846266::DOUBLE, 12345.678901::DOUBLE, 1e-7 / 3, 'inf'::DOUBLE, 1 / 3, 2.0::DOUBLE"
+    print_table(execute(connection, query), None)
+    assert capsys.readouterr().out.splitlines()[-1].split() == [
+        "0.8021",
+        "12345.6789",
+        "3.333e-08",
+        "inf",
+        "0.3333",
+        "2.0",
+    ]
+    print_csv(execute(connection, query))
+    assert capsys.readouterr().out.splitlines()[-1].startswith("0.8021290531846266,12345.678901,")
 
 
 def test_a_table_that_was_cut_says_so(connection, capsys):
