@@ -14,13 +14,13 @@ from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import NamedTuple
 
-from tests.bench import exploring, nightly, peers, results, simulation
+from tests.bench import coding, exploring, nightly, peers, redaction, results, simulation
 from tests.bench.calls import api_calls
 from tests.bench.corpus import attempts, openai_conversations, sessions, spans, write, write_sessions, write_spans
 
 REPO = Path(__file__).parents[2]
 MB = 1_000_000
-HEADING = "Speed"
+HEADING, COST = "Speed", "Cost of redaction"
 COLUMNS = ["input", "contender", "MB per CPU s", "of the floor", "wall s", "peak MB", "written MB"]
 
 
@@ -108,6 +108,27 @@ def speed(megabytes: int, rounds: int, scratch: Path) -> str:
     return f"{results.machine()}. The best of {rounds} by CPU, one process unless said; start-up is counted.\n\n{text}"
 
 
+def redaction_cost(megabytes: int, rounds: int, scratch: Path) -> str:
+    """What each policy takes of an ingest, of made-up words and of real code."""
+    policies = ["none", "secrets", "pii"]
+    inputs: list[tuple[str, Callable[[Path], int]]] = [
+        ("chats", lambda path: write(path, openai_conversations(), megabytes)),
+        ("Claude Code sessions", lambda path: write_sessions(path, sessions(), megabytes)),
+        ("Claude Code sessions that show real code", lambda path: write_sessions(path, coding.sessions(), megabytes)),
+        ("OTLP spans", lambda path: write_spans(path, spans(), megabytes)),
+    ]
+    rows: list[list[str]] = []
+    for what, made in inputs:
+        path = scratch / (what if "sessions" in what else f"{what}.jsonl")
+        made(path)
+        costs = {row.contender: row.cost for row in compare(what, path, policies, scratch, rounds)}
+        for policy in policies:
+            share = "" if policy == "none" else f"{1 - costs['none'].cpu / costs[policy].cpu:.0%}"
+            rows.append([what, policy, f"{costs[policy].cpu:.2f}", share])
+    text = results.table(["input", "policy", "CPU s", "of which redaction"], rows)
+    return f"{results.machine()}. {megabytes} MB of each, the best of {rounds}, start-up counted.\n\n{text}"
+
+
 def main() -> None:
     """Measure, print, keep."""
     arguments = argparse.ArgumentParser(description=__doc__)
@@ -124,6 +145,8 @@ def main() -> None:
         peers.HEADING: lambda scratch: peers.section(min(given.megabytes, 50), scratch, REPO / ".peers"),
         exploring.HEADING: lambda scratch: exploring.section(given.rows, scratch, given.rounds),
         simulation.HEADING: lambda scratch: simulation.section(scratch, given.budget),
+        COST: lambda scratch: redaction_cost(min(given.megabytes, 50), given.rounds, scratch),
+        redaction.HEADING: lambda scratch: redaction.section(),
         nightly.HEADING: lambda scratch: nightly.section(given.rows, given.files, scratch, given.rounds),
     }
     for heading in given.only:

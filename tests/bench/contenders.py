@@ -6,6 +6,7 @@ written, rows.
 
 from __future__ import annotations
 
+import functools
 import json
 import resource
 import sys
@@ -13,6 +14,7 @@ import time
 from collections.abc import Callable
 from pathlib import Path
 
+from etl.policies import POLICIES
 from tests.bench.peer_contenders import peak_bytes
 
 
@@ -51,10 +53,20 @@ def etl_ingest(source: Path, target: Path, workers: int) -> int | None:
     return etl.ingest([source], lake=target, workers=workers).rows.added
 
 
+def etl_under(policy: str, source: Path, target: Path, workers: int) -> int | None:
+    """The same with another policy of redaction than the default."""
+    import etl
+
+    return etl.ingest(
+        [source], lake=target, workers=workers, redact=policy, pseudonym_key=b"only for this bench " * 2
+    ).rows.added
+
+
 CONTENDERS: dict[str, Callable[[Path, Path, int], int | None]] = {
     "floor": floor,
     "duckdb": duckdb_copy,
     "etl": etl_ingest,
+    **{policy: functools.partial(etl_under, policy) for policy in POLICIES},
 }
 
 

@@ -1,4 +1,4 @@
-"""How well redaction does on labelled cases (`tests/redaction_labelled`), and what it costs.
+"""How well redaction does on labelled cases (`tests/redaction_labelled`).
 
 `python -m tests.bench.redaction` prints the tables; `make bench` keeps them. Every case goes through a whole ingest as
 a message, arguments or a result of a conversation, and what stands in the lake afterwards is looked at.
@@ -20,8 +20,10 @@ import etl
 from etl.errors import MissingExtraError
 from etl.intervals import Rate
 from etl.policies import check_policy
-from tests.redaction_labelled.cases import PARTS, Case, leaked, read, strings
+from tests.bench import results
+from tests.redaction_labelled.cases import BLIND, PARTS, Case, leaked, read, strings
 
+HEADING = "Redaction of labelled cases"
 KEY = b"only for measuring: 32 bytes long"
 GROUPS: dict[str, Callable[[Case], bool]] = {
     "secrets": lambda case: case.family == "secret" and case.kind != "password_prose",
@@ -196,6 +198,20 @@ def main() -> None:
             for policy, found in judged.items():
                 for each in found:
                     _print_miss(policy, each)
+
+
+def section() -> str:
+    """The section of RESULTS.md: the part that no rule was made with, then those that rules may be made with."""
+    texts = [
+        f"{results.machine()}. Cases of `tests/redaction_labelled` through a whole ingest; intervals are Wilson's, "
+        "95 %. Precision counts what the rules of a line took."
+    ]
+    for part in (BLIND, *PARTS):
+        cases = list(read(part))
+        judged = {policy: verdicts(cases, policy) for policy in measured_policies()}
+        said = "no rule was made with it" if part == BLIND else "rules were made with it"
+        texts.append(f"`{part.name}`, {len(cases):,} cases; {said}:\n\n{table(quality(judged))}")
+    return "\n\n".join(texts)
 
 
 def table(lines: Iterable[Quality]) -> str:

@@ -16,6 +16,8 @@ MADE = (
     "Questions over a lake",
     "Simulation",
     "A night on a full lake",
+    "Redaction of labelled cases",
+    "Cost of redaction",
 )
 """Sections that `make bench` writes, in their order; what follows them was measured, or written, on its own."""
 HEAD = (

@@ -8,7 +8,9 @@ from typing import Any, Literal
 
 SEEN = Path(__file__).with_name("seen.jsonl")
 PARTS = tuple(Path(__file__).with_name(f"{name}.jsonl") for name in ("seen", "unseen", "third", "fourth"))
-"""What rules may be made with. `fifth.jsonl` is for measuring alone: who changes rules does not look into it."""
+"""What rules may be made with."""
+BLIND = Path(__file__).with_name("fifth.jsonl")
+"""For measuring alone: who changes rules does not look into it."""
 WINDOW = 20  # characters of a long secret that may not be left together
 
 
