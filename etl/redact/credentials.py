@@ -8,6 +8,7 @@ value has to look like a secret.
 
 from __future__ import annotations
 
+import functools
 import re
 from typing import Literal, NamedTuple
 
@@ -139,6 +140,7 @@ _DIGIT, _LETTER, _MARK = re.compile(r"[0-9]"), re.compile(r"[A-Za-z]"), re.compi
 _DATE = re.compile(r"\d{4}-\d\d-\d\d[\dT:.Z+_-]*|\d{1,2}[:/]\d\d[\d:/.]*|v?\d+(?:\.\d+)+\S*|\d+(?:[a-z]{1,2}|%)?")
 
 
+@functools.lru_cache(maxsize=4096)
 def credential(name: str) -> Credential | None:
     """What a name promises, or None when it is no name of a credential.
 
