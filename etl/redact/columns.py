@@ -8,24 +8,25 @@ from collections.abc import Iterator
 from etl.redact.credentials import Credential, credential, is_value, looks_random, memorable
 from etl.redact.escapes import View
 from etl.redact.families import Kind
+from etl.redact.regex import regex
 from etl.redact.spans import Span
 
-_HEAD = re.compile(r"[\"'`]?(?P<name>[A-Za-z][A-Za-z0-9_ -]{2,40}?)[\"'`*]{0,2}[ ]{0,24}")
+_HEAD = regex(r"[\"'`]?(?P<name>[A-Za-z][A-Za-z0-9_ -]{2,40}?)[\"'`*]{0,2}[ ]{0,24}")
 _SEPARATORS = (",", ";", "|", "\t")
 _NOUNS = ("passw", "pwd", "secret", "token", "key")
-_CLOSED = re.compile(r"""(?<=[^\s,;|])["'](?=[,}\]]|\Z)""")
+_CLOSED = regex(r"""(?<=[^\s,;|])["'](?=[,}\]]|\Z)""")
 """Where the text ends that a table is the last of."""
-_OPENED = re.compile(r"""[:\[][ ]?["']""")
+_OPENED = regex(r"""[:\[][ ]?["']""")
 """Where the text begins that a table is the first of."""
 _ROWS = 60
 """Rows that are looked at below a head."""
 _WIDEST = 40
-_INSERT = re.compile(
+_INSERT = regex(
     r"(?i)(?:insert|replace)[ ]+(?:ignore[ ]+)?into[ ]+[\w.\"`\[\]]{1,80}[ ]*\((?P<names>[^()]{3,600})\)\s*(?:values|"
     r"select)\s*(?P<rows>\([^;]{3,4000})"
 )
-_CELL = re.compile(r"""\s*(?:N|E|b)?'(?P<value>(?:[^'\\]|'')*)'\s*|\s*"(?P<other>[^"]*)"\s*|[^,()'"]*(?:\([^()]*\))?""")
-_ALIGNED = re.compile(r"\S+(?: \S+)*")
+_CELL = regex(r"""\s*(?:N|E|b)?'(?P<value>(?:[^'\\]|'')*)'\s*|\s*"(?P<other>[^"]*)"\s*|[^,()'"]*(?:\([^()]*\))?""")
+_ALIGNED = regex(r"\S+(?: \S+)*")
 """A cell of a table whose columns are kept apart by two spaces at least."""
 
 

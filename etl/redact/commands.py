@@ -14,6 +14,7 @@ from typing import Literal, NamedTuple
 from etl.redact.credentials import is_value, looks_chosen, looks_random, memorable, mixed, phrased
 from etl.redact.escapes import View
 from etl.redact.families import Kind
+from etl.redact.regex import regex
 from etl.redact.spans import Span
 
 _WORD = r"""["']?(?P<value>[^\s"'`<>|;]{4,512})"""
@@ -41,7 +42,7 @@ def _option(literal: str, options: str, test: Literal["mixed", "chosen"] = "mixe
     form = rf"{re.escape(literal)}\b{_ARGUMENTS}[ ](?:{options}){_WORD}"
     return Command(
         literal,
-        re.compile(form, re.IGNORECASE),
+        regex(form, re.IGNORECASE),
         rule,
         test,
         sift=rf"{literal}[^\n|;&]* (?:{options})[^ ]{{4}}",
@@ -52,7 +53,7 @@ def _option(literal: str, options: str, test: Literal["mixed", "chosen"] = "mixe
 def _words(
     literal: str, pattern: str, test: Literal["mixed", "chosen", "random", "any"], rule: str = "token"
 ) -> Command:
-    return Command(literal, re.compile(pattern, re.IGNORECASE), rule, test)
+    return Command(literal, regex(pattern, re.IGNORECASE), rule, test)
 
 
 _PIPED = (
@@ -173,7 +174,7 @@ _COMMANDS = (
     ),
     Command(
         "echo ",
-        re.compile(_FED, re.IGNORECASE),
+        regex(_FED, re.IGNORECASE),
         "secret",
         "mixed",
         sift=r"(?:echo|printf) [^\n|]*\|[^\n|]*(?:log-?in|sign-?in|auth|"
@@ -181,7 +182,7 @@ _COMMANDS = (
     ),
     Command(
         "printf ",
-        re.compile(_FED, re.IGNORECASE),
+        regex(_FED, re.IGNORECASE),
         "secret",
         "mixed",
         sift=r"printf [^\n|]*\|[^\n|]*(?:log-?in|sign-?in|auth|passw|"
@@ -189,7 +190,7 @@ _COMMANDS = (
     ),
     Command(
         "| base64",
-        re.compile(
+        regex(
             r"""(?:echo|printf)[ ](?:-\w+[ ])?["']?(?:[\w.@-]{1,40}:)?(?P<value>[^\s"'"""
             r"""|`]{6,512})["']?[ ]?\Z""",
             re.IGNORECASE,
@@ -261,12 +262,12 @@ _COMMANDS = (
     _option("netlify", r"--auth[ =]", rule="token"),
     Command(
         "pass:",
-        re.compile(rf"pass:{_WORD}", re.IGNORECASE),
+        regex(rf"pass:{_WORD}", re.IGNORECASE),
         test="chosen",
         sift=r"pass:[\"']?[^\s\"'`<>|;]{4}",
     ),
     _words("/pass:", rf"/pass:{_WORD}", "mixed", "password"),
-    Command("/p:", re.compile(rf"/p:{_WORD}", re.IGNORECASE), test="chosen", sift=r"/p:[\"']?[^\s\"'`<>|;]{4}"),
+    Command("/p:", regex(rf"/p:{_WORD}", re.IGNORECASE), test="chosen", sift=r"/p:[\"']?[^\s\"'`<>|;]{4}"),
     _words("net user ", rf"net user [\w.-]+ {_WORD}", "chosen", "password"),
     _words("htpasswd", r"htpasswd[ ](?:-\w+[ ]){1,4}(?:[^\s]+[ ]){0,1}[\w.@-]+[ ]" + _WORD, "mixed", "password"),
     _words(
@@ -336,15 +337,15 @@ _COMMANDS = (
     _words("authtoken ", rf"authtoken[ ]{_WORD}", "random"),
     _words("set-token ", rf"set-token[ ]{_WORD}", "random"),
     _words("login --token", rf"login --token[ =]{_WORD}", "random"),
-    Command("sudo -s", re.compile(_PIPED, re.IGNORECASE), back=160),
-    Command("passwd --stdin", re.compile(_PIPED, re.IGNORECASE), back=160),
-    Command("--password-stdin", re.compile(_PIPED, re.IGNORECASE), back=240),
-    Command("--with-token", re.compile(_PIPED, re.IGNORECASE), "token", "random", back=240),
-    Command("secret set ", re.compile(_PIPED, re.IGNORECASE), "secret", back=240),
-    Command("secret create ", re.compile(_PIPED, re.IGNORECASE), "secret", back=240),
+    Command("sudo -s", regex(_PIPED, re.IGNORECASE), back=160),
+    Command("passwd --stdin", regex(_PIPED, re.IGNORECASE), back=160),
+    Command("--password-stdin", regex(_PIPED, re.IGNORECASE), back=240),
+    Command("--with-token", regex(_PIPED, re.IGNORECASE), "token", "random", back=240),
+    Command("secret set ", regex(_PIPED, re.IGNORECASE), "secret", back=240),
+    Command("secret create ", regex(_PIPED, re.IGNORECASE), "secret", back=240),
 )
-_DECODES = re.compile(r"\| base64 +(?:-d|-D|--decode)")
-_UUID = re.compile(r"[0-9a-fA-F]{8}(?:-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}")
+_DECODES = regex(r"\| base64 +(?:-d|-D|--decode)")
+_UUID = regex(r"[0-9a-fA-F]{8}(?:-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}")
 
 
 def _given(command: Command, view: View) -> Iterator[Span]:

@@ -12,6 +12,8 @@ import functools
 import re
 from typing import Literal, NamedTuple
 
+from etl.redact.regex import regex
+
 Place = Literal["quoted", "environment", "bare", "flag"]
 """How a value stands: in quotes; after `NAME=` in capitals or in a connection string; free; after `--name`."""
 
@@ -27,7 +29,7 @@ def _words(text: str) -> frozenset[str]:
     return frozenset(text.split())
 
 
-_WORDS = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|\d+")
+_WORDS = regex(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|\d+")
 _ENVIRONMENTS = _words("prod production dev test staging live local default value string base ")
 _PASSWORDS = ("password", "passwd", "passphrase", "passcode")
 _KEYS = _words(
@@ -83,7 +85,7 @@ _VALUE_WORDS = _words(
     "12345 123456 lm studio ollama vllm local sk "
     "localhost here wrong bad correct right old new current same confirm repeat another other mine yours their his her "
 )
-_PLACEHOLDER_START = re.compile(
+_PLACEHOLDER_START = regex(
     r"[$<{\[(`].|[%@&!~](?:[a-z_-]*[%$]?\Z|[({/])|\.{0,2}/|\.[*+]|"
     r"https?:|file:|op:|ref\+|vault:|enc[\[(]|arn:|projects/"
     r"|(?:data|var|local|module|random_[a-z]+|[a-z]+_[a-z]+_[a-z_]+)\.[a-z_]\w*(?:\.|\Z)"
@@ -91,7 +93,7 @@ _PLACEHOLDER_START = re.compile(
     r"|pk_(?:live|test)_|(?:process\.env|os\.environ|os\.getenv|env|secrets|config|"
     r"settings|vault|self|this|args|options|params|ctx|req)[.:\[]"
 )
-_PLACEHOLDER_PART = re.compile(
+_PLACEHOLDER_PART = regex(
     r"\.\.\.|\*{3}|\A\*\*|\*\*\Z|A-Za-z|a-z0-9|0-9_|xxxx|____|----|"
     r"redacted|\$\{|\{\{|\A%[a-z_]+%\Z|_placeholder|[-_ ]here\Z|\A(.)\1*\Z|[-_.]your[-_]"
     r"|\A[0-9]{1,3}\+?(?:-[0-9]{1,3})?[-_]?(?:char|digit|letter|byte|bit\b|word|step\b|factor|minute|hour|day|month)"
@@ -99,45 +101,43 @@ _PLACEHOLDER_PART = re.compile(
 _PLACEHOLDER_WORDS = _VALUE_WORDS | _words(
     "my your our the a this some sample insecure django flask app api access auth demo for testing super very not so"
 )
-_FILE = re.compile(r".*\.(?:pem|key|crt|json|ya?ml|txt|env|toml|ini|py|js|ts|md|html?)", re.IGNORECASE)
-_NAMES_A_CREDENTIAL = re.compile(
-    r"(?i)passw|passphrase|secret|token|credential|api_?key|(?:^|_)(?:key|pwd|auth)(?:$|_)"
-)
-_BASE64 = re.compile(r"/[A-Za-z0-9+/]+={1,2}|/[A-Za-z0-9+/]{40,}")
+_FILE = regex(r".*\.(?:pem|key|crt|json|ya?ml|txt|env|toml|ini|py|js|ts|md|html?)", re.IGNORECASE)
+_NAMES_A_CREDENTIAL = regex(r"(?i)passw|passphrase|secret|token|credential|api_?key|(?:^|_)(?:key|pwd|auth)(?:$|_)")
+_BASE64 = regex(r"/[A-Za-z0-9+/]+={1,2}|/[A-Za-z0-9+/]{40,}")
 """What is base64 though it begins as a path does."""
-_NAME = re.compile(r"[A-Za-z_]+(?:[.:/][A-Za-z_]+)*|[A-Za-z_-]+[0-9]{1,2}|[a-z_-]+-v?(?:[0-9]{1,2}|20[0-9]{2})")
+_NAME = regex(r"[A-Za-z_]+(?:[.:/][A-Za-z_]+)*|[A-Za-z_-]+[0-9]{1,2}|[a-z_-]+-v?(?:[0-9]{1,2}|20[0-9]{2})")
 """What is a name and nothing else."""
-_IDENTIFIER = re.compile(r"[A-Za-z_$][A-Za-z0-9_$]*(?:(?:\.|::|->|\?\.)[A-Za-z_$][A-Za-z0-9_$]*)*")
-_TOKEN_SHAPE = re.compile(r"[A-Za-z0-9._~+/=:%-]{16,}")
-_UUID = re.compile(r"[0-9a-fA-F]{8}(?:-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}")
-_ID = re.compile(r"[a-z]{2,16}[_-](?:[0-9]{2}_?)?[A-Za-z0-9]{10,}\Z")
-_PATH = re.compile(r"\.{0,2}/?(?:[a-z][a-z_.-]+/){2}|.*\.[a-z]{1,5}(?::[0-9]+)+\Z")
-_NO_PASSWORD = re.compile(
+_IDENTIFIER = regex(r"[A-Za-z_$][A-Za-z0-9_$]*(?:(?:\.|::|->|\?\.)[A-Za-z_$][A-Za-z0-9_$]*)*")
+_TOKEN_SHAPE = regex(r"[A-Za-z0-9._~+/=:%-]{16,}")
+_UUID = regex(r"[0-9a-fA-F]{8}(?:-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}")
+_ID = regex(r"[a-z]{2,16}[_-](?:[0-9]{2}_?)?[A-Za-z0-9]{10,}\Z")
+_PATH = regex(r"\.{0,2}/?(?:[a-z][a-z_.-]+/){2}|.*\.[a-z]{1,5}(?::[0-9]+)+\Z")
+_NO_PASSWORD = regex(
     r"(?i)://|\\|\A[./~-]|\A@|@[\w-]+\.[a-z]|\.[a-z]{2,5}\Z|"
     r"\A[\w.+-]+@[\w-]+\.[a-z]|\(|[0-9a-f]{8}-[0-9a-f]{4}-|\A[0-9a-f]{24,}\Z"
     r"|\A[a-z]{2,16}[_-](?:[0-9]{2}_?)?[a-z0-9]{16,}\Z|\A(?:[a-z]+|[0-9]+|"
     r"[a-z]?[0-9]{1,2}[a-z]?)(?:[-_.:/](?:[a-z]+|[0-9.]+|[a-z]?[0-9.]{1,4}[a-z]?))+\Z"
 )
-_TYPE = re.compile(r"(?:Big)?[Uu]?(?:[Ii]nt|[Ff]loat|[Cc]har|[Bb]ytes?)[0-9]{1,3}(?:Array|_t|Ptr|Clamped)*\w{0,12}")
-_NO_MEMORY = re.compile(r"(?i)://|\A[./~-]|\A[\w.-]+\.[a-z]{2,10}\Z|\A[\w.+-]+@[\w-]+\.[a-z]|[(){}<>\s]|\A[+%]")
-_PHRASE = re.compile(r"[a-z]{3,}(?:-[a-z]{3,}){3,}|[a-z]{3,}(?:[-_.][a-z]{3,})+[-_.]?[0-9]+")
-_PHRASED = re.compile(r"[A-Z]?[a-z]{2,}(?:[-_.#]?[A-Z]?[a-z]{2,}){0,3}[-_.#]?[0-9]{2,4}[!?]?")
-_ACRONYMS = re.compile(r"HTTPS?|HTML|XML|JSON|SQL|URLs?|TCP|SSH|SSL|TLS|JWT|AWS|DNS|LDAP|SMTP|FTP|API|CSRF|DB|PWD")
-_PARTS = re.compile(r"(?i)(?:[a-z]+|[0-9]+)(?:[-_.:/](?:[a-z]+|[0-9.]+))+")
-_ALGORITHM = re.compile(
+_TYPE = regex(r"(?:Big)?[Uu]?(?:[Ii]nt|[Ff]loat|[Cc]har|[Bb]ytes?)[0-9]{1,3}(?:Array|_t|Ptr|Clamped)*\w{0,12}")
+_NO_MEMORY = regex(r"(?i)://|\A[./~-]|\A[\w.-]+\.[a-z]{2,10}\Z|\A[\w.+-]+@[\w-]+\.[a-z]|[(){}<>\s]|\A[+%]")
+_PHRASE = regex(r"[a-z]{3,}(?:-[a-z]{3,}){3,}|[a-z]{3,}(?:[-_.][a-z]{3,})+[-_.]?[0-9]+")
+_PHRASED = regex(r"[A-Z]?[a-z]{2,}(?:[-_.#]?[A-Z]?[a-z]{2,}){0,3}[-_.#]?[0-9]{2,4}[!?]?")
+_ACRONYMS = regex(r"HTTPS?|HTML|XML|JSON|SQL|URLs?|TCP|SSH|SSL|TLS|JWT|AWS|DNS|LDAP|SMTP|FTP|API|CSRF|DB|PWD")
+_PARTS = regex(r"(?i)(?:[a-z]+|[0-9]+)(?:[-_.:/](?:[a-z]+|[0-9.]+))+")
+_ALGORITHM = regex(
     r"(?i)(?:sha|hmac|pbkdf|argon|bcrypt|ecdsa|oauth|(?<![a-z])(?:md|"
     r"aes|rsa|ed|base|utf|ascii|latin|iso|x|http|u?int|float))"
     r"[-_]?[0-9]{1,5}(?![0-9a-z])|b64(?:enc|dec)?(?![0-9a-z])|pbkdf2|oauth2|x509|base64|sha256|sha512|ed25519"
 )
-_UNSAYABLE = re.compile(r"[bcdfghjklmnpqrstvwxz]{6}|[BCDFGHJKLMNPQRSTVWXZ]{6}")
-_VOWEL = re.compile(r"(?i)[aeiouy]")
-_CLUSTER = re.compile(r"(?i)[bcdfghjklmnpqrstvwxz]{5}")
-_TURN = re.compile(r"[0-9](?=[A-Za-z])|[A-Za-z](?=[0-9])")
-_SPECIAL = re.compile(r"[!#$^~@%*&?+=]")
+_UNSAYABLE = regex(r"[bcdfghjklmnpqrstvwxz]{6}|[BCDFGHJKLMNPQRSTVWXZ]{6}")
+_VOWEL = regex(r"(?i)[aeiouy]")
+_CLUSTER = regex(r"(?i)[bcdfghjklmnpqrstvwxz]{5}")
+_TURN = regex(r"[0-9](?=[A-Za-z])|[A-Za-z](?=[0-9])")
+_SPECIAL = regex(r"[!#$^~@%*&?+=]")
 _LOOKED_AT = 256
 """How many characters of a value are judged; all of it is masked."""
-_DIGIT, _LETTER, _MARK = re.compile(r"[0-9]"), re.compile(r"[A-Za-z]"), re.compile(r"[!@#^*+~]")
-_DATE = re.compile(r"\d{4}-\d\d-\d\d[\dT:.Z+_-]*|\d{1,2}[:/]\d\d[\d:/.]*|v?\d+(?:\.\d+)+\S*|\d+(?:[a-z]{1,2}|%)?")
+_DIGIT, _LETTER, _MARK = regex(r"[0-9]"), regex(r"[A-Za-z]"), regex(r"[!@#^*+~]")
+_DATE = regex(r"\d{4}-\d\d-\d\d[\dT:.Z+_-]*|\d{1,2}[:/]\d\d[\d:/.]*|v?\d+(?:\.\d+)+\S*|\d+(?:[a-z]{1,2}|%)?")
 
 
 @functools.lru_cache(maxsize=4096)

@@ -13,35 +13,34 @@ from collections.abc import Iterator
 from etl.redact.credentials import credential, is_value, looks_random, memorable, mixed
 from etl.redact.escapes import View
 from etl.redact.families import Kind
+from etl.redact.regex import regex
 from etl.redact.spans import Span
 
-_HASH = re.compile(
+_HASH = regex(
     r"(?<=[\w.@-]:)(?P<value>\${1,2}(?:apr1|1|2[abxy]?|5|6|7|y|gy|"
     r"sha1|md5|argon2(?:id|i|d)|scrypt)\${1,2}[^\s:\"'`<>]{8,256}"
     r"|\{(?:SHA|SSHA|SHA256|SHA512|SSHA512|CRYPT|MD5|SMD5)\}[A-Za-z0-9+/=$.]{16,200})"
 )
 """What stands after a login in `htpasswd` and `shadow` files."""
-_JWK_MEMBER = re.compile(
-    r"""["'](?:d|p|q|dp|dq|qi|k)["']\s{0,3}:\s{0,3}["'](?P<value>[A-Za-z0-9_-]{16,1024}={0,2})["']"""
-)
-_UNSEAL = re.compile(
+_JWK_MEMBER = regex(r"""["'](?:d|p|q|dp|dq|qi|k)["']\s{0,3}:\s{0,3}["'](?P<value>[A-Za-z0-9_-]{16,1024}={0,2})["']""")
+_UNSEAL = regex(
     r"(?i)(?:(?:unseal|recovery)[ _]keys?(?:_b64|_hex)?(?:[ ](?:share[ ])?\(?(?:[0-9]{1,2}|"
     r"[a-z]+)\)?)?(?:[ ]\([a-z0-9 ]{1,12}\))?[\"']?\s{0,3}(?:[:=]|is)\s{0,3}\[?"
     r"|operator[ ]unseal[ ](?:-[a-z-]+(?:=\S+)?[ ])*)\s{0,12}[\"']?(?P<value>[A-Za-z0-9+/=]{32,100})"
 )
-_KEY_LIST = re.compile(
+_KEY_LIST = regex(
     r"""["']?(?:(?:unseal_|recovery_)?keys(?:_base64|_b64|_hex)|(?:unseal|"""
     r"""recovery)_keys)["']?\s{0,3}[:=]\s{0,3}\[?(?P<body>[^\]{}]{32,2048})"""
 )
-_IN_LIST = re.compile(r"[A-Za-z0-9+/]{32,100}={0,2}")
-_WORDS_AFTER = re.compile(
+_IN_LIST = regex(r"[A-Za-z0-9+/]{32,100}={0,2}")
+_WORDS_AFTER = regex(
     r"(?i)(?:(?:seed|recovery|backup|secret|wallet|mnemonic)[ _-]?(?:recovery[ _-])?(?:phrase|"
     r"words?|key)|mnemonic|bip-?39)[^\n]{0,48}?[:=\"'( ]\s{0,12}"
     r"(?P<value>(?-i:(?:[0-9]{1,2}[.):][ ]?)?[a-z]{3,8}(?:[ ,]{1,2}|\n[ ]{0,8}|"
     r"[ ]?[0-9]{1,2}[.):][ ]?)(?:(?:[0-9]{1,2}[.):][ ]?)?[a-z]{3,8}(?:[ ,]{1,2}|"
     r"\n[ ]{0,8})){10,22}(?:[0-9]{1,2}[.):][ ]?)?[a-z]{3,8})(?![a-z]))"
 )
-_NO_SEED = re.compile(r"\b(?:the|and|for|are|was|has|not|your|must|have|been|from|which|should|these)\b")
+_NO_SEED = regex(r"\b(?:the|and|for|are|was|has|not|your|must|have|been|from|which|should|these)\b")
 _WRAPPED = (
     "LS0tLS1CRUdJTi", "eyJhdXRocyI", "eyAiYXV0aHMi", "ewogICAgImF1dGhzI", "ewoJImF1dGhzI", "ewogICJhdXRocyI",
     "ewoiYXV0aHMi",
@@ -49,46 +48,46 @@ _WRAPPED = (
     "ewogICAgInR5cGUiOiAic2VydmljZV",
 )  # fmt: skip
 """How base64 begins of keys, logins of Docker and service accounts of Google."""
-_BASE64 = re.compile(r"[A-Za-z0-9+/]{16,}={0,2}")
-_SASL = re.compile(
+_BASE64 = regex(r"[A-Za-z0-9+/]{16,}={0,2}")
+_SASL = regex(
     r"(?:AUTH(?:ENTICATE)?[ ](?:PLAIN|LOGIN|XOAUTH2|OAUTHBEARER)[ ]|"
     r"334 UGFzc3dvcmQ6\s{1,3}(?:[\w ]{0,4}[:<>] ?)?)(?P<value>[A-Za-z0-9+/]{6,}={0,2})"
 )
-_PASS_LINE = re.compile(r"(?:(?<![\s\S])|(?<=[\n> :\"'+-]))PASS[ ](?P<value>[^\s\"'`<>]{4,256})(?=[ ]?(?:\n|\Z|[\"']))")
-_SESSION = re.compile(r"\b(?:USER|NICK|331|230|221|\+OK|LOGIN)\b|001 ")
-_SECRET_KIND = re.compile(r"""kind["']?:\s{0,3}["']?Secret\b""")
-_DATA_LINE = re.compile(
+_PASS_LINE = regex(r"(?:(?<![\s\S])|(?<=[\n> :\"'+-]))PASS[ ](?P<value>[^\s\"'`<>]{4,256})(?=[ ]?(?:\n|\Z|[\"']))")
+_SESSION = regex(r"\b(?:USER|NICK|331|230|221|\+OK|LOGIN)\b|001 ")
+_SECRET_KIND = regex(r"""kind["']?:\s{0,3}["']?Secret\b""")
+_DATA_LINE = regex(
     r"""["']?(?P<name>[A-Za-z_.][\w.-]{1,80})["']?:[ ]{0,3}["']?(?P<value>[A-Za-z0-9+/]{4,}={0,2})["']?(?=[\s,}]|\Z)"""
 )
-_NO_SECRET_NAME = re.compile(
+_NO_SECRET_NAME = regex(
     r"(?i)\.crt|cert|\bca\b|user|host|port|name|email|region|"
     r"pub|mode|issuer|bucket|version|kind|type|namespace|uid|time"
 )
 _IN_URL = re.compile(rb"://[^\s/:@]*:[^\s/@]+@")
-_DEFAULT = re.compile(
+_DEFAULT = regex(
     r"""variable[ ]{1,3}["'](?P<name>[\w-]{2,64})"""
     r"""["'][ ]{0,3}\{[^{}]{0,400}?\bdefault[ ]{0,12}=[ ]{0,3}["'](?P<value>[^"'\n$]{6,256})["']"""
 )
-_ARGUMENT = re.compile(
+_ARGUMENT = regex(
     r"""["'](?P<name>--?[\w-]{3,64})["'],[^()\n]{0,120}?\bdefault[ ]?=[ ]?["'](?P<value>[^"'\s]{6,256})["']"""
 )
-_FIELD_NAME = re.compile(
+_FIELD_NAME = regex(
     r"""(?P<name>[A-Za-z_][\w.-]{2,64})["']?[ ]{0,2}(?:\w{1,24}=["'][^"'<>]{0,24}["'][ ]?)?/?>?(?:</key>)?[\s,;>+|"""
     r"""?0-9:<{-]{0,48}["'<]?(?:parameter|string|secret|default|plain)?[_-]?\Z""",
     re.IGNORECASE,
 )
-_FIELD_VALUE = re.compile(
+_FIELD_VALUE = regex(
     r"""(?:value|"""
     r"""string)["']?\s{0,3}[:=>]\s{0,3}(?:\{\s{0,3}"""
     r"""["']string_?value["']\s{0,3}:\s{0,3})?["']?(?P<value>[^\s"'<>]{6,512})""",
     re.IGNORECASE,
 )
-_ENTRY = re.compile(
+_ENTRY = regex(
     r"""<(?P<tag>[a-z]{3,12})[ ](?:key|name|"""
     r"""id)=["'](?P<name>[\w.-]{3,80})["'][^<>]{0,40}>(?P<value>[^\s<>"']{6,256})</(?P=tag)>""",
     re.IGNORECASE,
 )
-_FOR = re.compile(
+_FOR = regex(
     r"(?i)(?:password|passphrase|passcode)(?: for [^\n]{1,96}?|"
     r"(?<=[a-z]'s password))['\"]?: (?P<value>[^\s\"'`]{6,128})"
 )

@@ -10,9 +10,10 @@ from collections.abc import Iterator
 from etl.redact.credentials import Credential, is_value, looks_random, mixed, plausible
 from etl.redact.escapes import View
 from etl.redact.families import Kind
+from etl.redact.regex import regex
 from etl.redact.spans import Span
 
-_HEADER = re.compile(
+_HEADER = regex(
     r"""authorization(?:["'`]\]?)?
     (?: [ \t]{0,3}(?:[:=]|=>)\s{0,12}
       | [ ]{1,3}(?=["'])
@@ -22,53 +23,53 @@ _HEADER = re.compile(
     (?!AWS4-HMAC|digest\b)(?P<value>[A-Za-z0-9+/=_.~:-]{8,2048})""",
     re.VERBOSE | re.IGNORECASE,
 )
-_BEARER = re.compile(r"(?i)bearer[ ]{1,3}(?:[\"'][ ]?[+.,][ ]?[\"'])?(?P<value>(?!--)[A-Za-z0-9+/_.~-]{16,}={0,3})")
-_BASIC = re.compile(r"(?i)basic[ ]{1,3}(?P<value>[A-Za-z0-9+/]{8,}={0,2})")
-_COOKIE = re.compile(
+_BEARER = regex(r"(?i)bearer[ ]{1,3}(?:[\"'][ ]?[+.,][ ]?[\"'])?(?P<value>(?!--)[A-Za-z0-9+/_.~-]{16,}={0,3})")
+_BASIC = regex(r"(?i)basic[ ]{1,3}(?P<value>[A-Za-z0-9+/]{8,}={0,2})")
+_COOKIE = regex(
     r"""(?i)cookie(?:["'`]?[ \t]{0,3}[:=]\s{0,12}(?:\[\s{0,12}|-[ ])?["'`]?"""
     r"""|["']\s{0,3},\s{0,3}(?:["']value["']\s{0,3}:\s{0,3})?["'])(?P<value>[^\n"'`{]{8,4096})"""
 )
-_JAR = re.compile(
+_JAR = regex(
     r"""(?i)cookies?(?:["']?\]?\s{0,3}[:=]\s{0,3}|[ _]?jar:?[ ]?|"""
     r"""[ ]?[:=]?[ ]?dict\(|s?\(\[?)\s{0,3}\{?(?P<body>[^{}]{0,4096})"""
 )
-_SET = re.compile(
+_SET = regex(
     r"""(?i)(?:cookies?|jar)(?:\(\))?(?:\.set\w*|\.put|\.add|\.create)?(?:\(|\[)(?:request|response|"""
     r"""res|req)?,?[ ]?["'](?P<name>[\w.-]{1,64})["'](?:\][ ]?=|,)[ ]?["'](?P<value>[^"'\s]{12,4096})["']"""
 )
-_NAMED_SESSION = re.compile(
+_NAMED_SESSION = regex(
     r"""(?i)["']?name["']?[ ]?:[ ]?["'](?P<name>[\w.-]*(?:sess|sid|auth|token|login|csrf|"""
     r"""jwt)[\w.-]*)["'],\s{0,8}["']?value["']?[ ]?:[ ]?["'](?P<value>[^"'\s]{16,4096})["']"""
 )
-_CURL_COOKIE = re.compile(r"""(?i)(?:curl|http)\b[^\n]{0,400}?[ ](?:-b|--cookie)[ =]["']?(?P<value>[^\n"'`]{8,4096})""")
-_IN_JAR = re.compile(r"""["']?(?P<name>[\w.-]{1,64})["']?\s{0,3}[:=]\s{0,3}["'](?P<value>[^"'\s]{16,4096})["']""")
-_STORED = re.compile(
+_CURL_COOKIE = regex(r"""(?i)(?:curl|http)\b[^\n]{0,400}?[ ](?:-b|--cookie)[ =]["']?(?P<value>[^\n"'`]{8,4096})""")
+_IN_JAR = regex(r"""["']?(?P<name>[\w.-]{1,64})["']?\s{0,3}[:=]\s{0,3}["'](?P<value>[^"'\s]{16,4096})["']""")
+_STORED = regex(
     r"""(?i)\bcookies["']?[ ]?[:=][ ]?\[[^\]]{0,400}?["']?name["']?[ ]?:[ ]?["'](?P<name>[\w.-]{1,64})"""
     r"""["'],\s{0,8}["']?value["']?[ ]?:[ ]?["'](?P<value>[^"'\s]{12,4096})["']"""
 )
-_COOKIE_VALUE = re.compile(r"(?P<name>[\w.-]{0,64})=(?:s%3A)?(?P<value>[^;,\s]{12,})")
-_SESSION = re.compile(
+_COOKIE_VALUE = regex(r"(?P<name>[\w.-]{0,64})=(?:s%3A)?(?P<value>[^;,\s]{12,})")
+_SESSION = regex(
     r"(?i)sess|sid\Z|auth|token|login|jwt|csrf|xsrf|remember|identity|secure|ticket|sso|^id\Z|li_at|credential"
 )
 """Names of cookies that open something."""
 _SCHEMES = ("bearer", "basic", "token", "apikey", "api-key", "key")
-_SETTING = re.compile(
+_SETTING = regex(
     r"(?i)consent|theme|lang|locale|_ga|_gid|_gcl|utm|timezone|"
     r"\Atz\Z|banner|prefer|currency|country|region|variant|experiment|callback|redirect|return|next_?url|referr?er"
 )
-_SAYABLE = re.compile(r"(?i)(?:[a-z]+[-_.|])*[a-z]*[0-9]{0,3}")
+_SAYABLE = regex(r"(?i)(?:[a-z]+[-_.|])*[a-z]*[0-9]{0,3}")
 _LOGINS = {
-    "curl": re.compile(
+    "curl": regex(
         r"""curl\b[^\n]{0,400}?[ ](?:-[A-Za-z]{0,4}u|--user|"""
         r"""--proxy-user)[ =]?["']?[^\s:"']{1,64}:(?P<value>[^\s"']{4,128})"""
     ),
-    "sshpass": re.compile(r"""sshpass[ ]{1,3}-p[ ]?["']?(?P<value>[^\s"']{4,128})"""),
-    "login": re.compile(r"""login\b[^\n|;&]{0,200}?[ ]-p[ ]["']?(?P<value>(?![0-9]+\b)[^\s"']{4,128})"""),
-    "mysql": re.compile(r"""mysql(?:dump|admin)?\b[^\n|;&]{0,200}?[ ]-p["']?(?P<value>[^\s"'-][^\s"']{3,128})"""),
+    "sshpass": regex(r"""sshpass[ ]{1,3}-p[ ]?["']?(?P<value>[^\s"']{4,128})"""),
+    "login": regex(r"""login\b[^\n|;&]{0,200}?[ ]-p[ ]["']?(?P<value>(?![0-9]+\b)[^\s"']{4,128})"""),
+    "mysql": regex(r"""mysql(?:dump|admin)?\b[^\n|;&]{0,200}?[ ]-p["']?(?P<value>[^\s"'-][^\s"']{3,128})"""),
 }
 """Commands that take a password as an option."""
 
-_AUTH = re.compile(r"""(?i)_?auth["']?\s{0,3}[:=]\s{0,3}["']?(?P<value>[A-Za-z0-9+/]{8,}={0,2})""")
+_AUTH = regex(r"""(?i)_?auth["']?\s{0,3}[:=]\s{0,3}["']?(?P<value>[A-Za-z0-9+/]{8,}={0,2})""")
 """What npm, Docker and pip keep: a login in base64."""
 
 

@@ -11,6 +11,7 @@ from etl.redact.anchors import near
 from etl.redact.credentials import is_value, looks_chosen, looks_random, memorable
 from etl.redact.escapes import View
 from etl.redact.families import Kind
+from etl.redact.regex import regex
 from etl.redact.spans import Span
 
 
@@ -64,7 +65,7 @@ _SEPARATED = (
 )
 _LOGINS = (
     Login(
-        re.compile(
+        regex(
             rf"(?i)(?:{_PAIR_CALLS})[\"']?(?:[ ]?(?:=>|=|"
             rf":)[ ]?)?[(\[]\s{{0,12}}(?:[A-Za-z_$][\w.$]{{0,40}},\s{{0,12}})?{_USER},\s{{0,12}}"
             rf"(?:[\"'][^\"'\s@]{{1,60}}@[^\"'\s]{{2,60}}[\"'],\s{{0,12}})?{_LITERAL}"
@@ -73,22 +74,22 @@ _LOGINS = (
         ('",', "',"),
     ),
     Login(
-        re.compile(rf"(?i)(?:{_CONNECT_CALLS})\(\s{{0,12}}{_ARGUMENT},\s{{0,12}}{_USER},\s{{0,12}}{_LITERAL}"),
+        regex(rf"(?i)(?:{_CONNECT_CALLS})\(\s{{0,12}}{_ARGUMENT},\s{{0,12}}{_USER},\s{{0,12}}{_LITERAL}"),
         rf"(?i:(?:{_CONNECT_CALLS})\([^()]*,[^()]*[\"'],[^()]*[\"'])",
         ('",', "',"),
     ),
     Login(
-        re.compile(rf"(?i)(?:{_HASH_CALLS})\(\s{{0,12}}{_LITERAL}"),
+        regex(rf"(?i)(?:{_HASH_CALLS})\(\s{{0,12}}{_LITERAL}"),
         rf"(?i:(?:{_HASH_CALLS})\([bfrNu@ ]*[\"'])",
         ('("', "('", "(b", "(f", "(u"),
     ),
     Login(
-        re.compile(rf"(?i)(?:{_SIGNING_CALLS})\(\s{{0,12}}(?:\w+[ ]?=[ ]?)?(?:(?:new[ ])?[\w.]{{0,40}}\()?{_LITERAL}"),
+        regex(rf"(?i)(?:{_SIGNING_CALLS})\(\s{{0,12}}(?:\w+[ ]?=[ ]?)?(?:(?:new[ ])?[\w.]{{0,40}}\()?{_LITERAL}"),
         rf"(?i:(?:{_SIGNING_CALLS})\([^\n)]*[\"'])",
         ("new(", "fernet(", "signwith(", "key(", "serializer(", "hmac256(", "hmac384(", "hmac512(", "getbytes("),
     ),
     Login(
-        re.compile(
+        regex(
             rf"(?i)(?:{_SIGNED_CALLS})\((?:[^()\n]"
             rf"|\([^()\n]{{0,80}}\)){{1,160}}?,\s{{0,12}}(?:\w+[ ]?=[ ]?)?{_LITERAL}(?!\])"
         ),
@@ -96,13 +97,13 @@ _LOGINS = (
         ("sign(", "encode(", "decode(", "verify(", "hmac(", "digest("),
     ),
     Login(
-        re.compile(r"(?<![\w/:.@])[A-Za-z][\w.-]{0,63}:(?P<value>[^\s\"'`@/]{4,128})@(?:tcp|unix|udp)\("),
+        regex(r"(?<![\w/:.@])[A-Za-z][\w.-]{0,63}:(?P<value>[^\s\"'`@/]{4,128})@(?:tcp|unix|udp)\("),
         r"@(?:tcp|unix|udp)\(",
         ("@tcp(", "@unix(", "@udp("),
         "any",
     ),
     Login(
-        re.compile(
+        regex(
             r"(?m)(?:^|[\s\"'`:>|+-])(?:[A-Za-z0-9-]+(?:\.[A-Za-z0-9-]+)+|localhost|"
             r"[a-z]{2,16}(?:-[a-z0-9]+)?|\*):(?:5[34][0-9]{2}|6[45][0-9]{2}|[12][0-9]{4}|\*):"
             r"(?:[\w-]+|\*):[\w.@-]+:(?P<value>[^\s\"':]{4,128})(?=[\s\"'`]|\Z)"
@@ -111,14 +112,14 @@ _LOGINS = (
         (":*:", ":5", ":6", ":1", ":2"),
     ),
     Login(
-        re.compile(rf"(?i){_CREDENTIALS}{_SEPARATED}"),
+        regex(rf"(?i){_CREDENTIALS}{_SEPARATED}"),
         r"(?i:(?:credentials?|creds|zugangsdaten|identifiants|credencia[a-z]+|credenziali|log ?-?in|sign ?-?in|log ?on"
         r"|account)(?: [^\s/:|]+)*[: ]+[\"'`]?[\w.@+-]+[\"'`]?(?: ?[/|] ?|:| and )[^\s]{6})",
         ("cred", "zugangs", "identif", "log", "sign", "account"),
         "memorable",
     ),
     Login(
-        re.compile(
+        regex(
             r"(?i)\b(?:log ?in|sign ?in|connect|ssh(?: in)?)(?: to \S{2,40})? (?:as|with|"
             r"using) (?!google|github|apple|microsoft|sso|okta|your|the |a "
             r"|an )[\"'`]?[\w.@+-]{2,64}[\"'`]? (?:with|and|using|/) [\"'`]?(?P<value>[^\s\"'`,;)]{6,64})"
@@ -129,7 +130,7 @@ _LOGINS = (
         "memorable",
     ),
     Login(
-        re.compile(
+        regex(
             r"(?i)\b(?:u|usr|user(?: ?name)?|login|id|email|e-mail|benutzer(?:name)?|usuario|"
             r"utilisateur)[\"'`]?(?:[ ]?[:=] ?|[ ])[\"'`]?[\w.@+-]{2,64}[\"'`]?(?:&|[,;/]?[ \n+>"
             r"|-]{1,8})(?:[0-9]{1,5}[\t |:]{1,3})?"
@@ -139,7 +140,7 @@ _LOGINS = (
         ("p:", "p=", "pw", "pass", "p :"),
     ),
     Login(
-        re.compile(
+        regex(
             r"(?i)\b(?:use|with|try|as)[ ][\"'`]?[\w.@+-]{2,64}[\"'`]?(?:[ ]?/[ ]?|"
             r":)[\"'`]?(?P<value>[^\s\"'`,;)|<>]{6,64})[\"'`]?"
             r"[ ](?:to|for|when|at|on|in)[ ](?:the )?(?:log|sign|auth|connect|access|get)"
@@ -149,7 +150,7 @@ _LOGINS = (
         "chosen",
     ),
     Login(
-        re.compile(
+        regex(
             r"""(?i)["']?(?:user(?:name)?|login|email|account)["']?[ ]?(?:=>|:|=)[ ]?["'][^"'\s]{1,80}["'],\s{0,12}"""
             r"""["']?pass["']?[ ]?(?:=>|:|=)[ ]?["'](?P<value>[^"'\n]{6,128})["']"""
         ),
@@ -157,7 +158,7 @@ _LOGINS = (
         ("pass",),
     ),
     Login(
-        re.compile(
+        regex(
             r"(?i)://[^\s/?#\"'`<>@:\\]{0,128}:(?P<value>[^\s/?#\"'`<>@\\]{0,64}[?#][^\s/\"'`<>@\\]{1,64})@"
             r"(?=[a-z0-9\[])"
         ),
@@ -165,7 +166,7 @@ _LOGINS = (
         ("://",),
     ),
     Login(
-        re.compile(
+        regex(
             r"(?i)\b(?:created|added|seeded|made)(?: the| a)? (?:super ?user|admin(?:istrator)?|root|user)s?"
             r":? [\"'`]?[\w.@+-]{2,64}[\"'`]?(?:[ ]?/[ ]?|:"
             r"|[ ]with[ ](?:password[ ])?)[\"'`]?(?P<value>[^\s\"'`,;)|<>/]{6,64})"
@@ -175,7 +176,7 @@ _LOGINS = (
         "memorable",
     ),
     Login(
-        re.compile(
+        regex(
             r"""(?i)["']user(?:name)?["']:[ ]?["'][\w.@-]{1,64}["'],\s{0,12}"""
             r"""["']key["']:[ ]?["'](?P<value>[A-Za-z0-9_-]{24,128})["']"""
         ),
@@ -184,7 +185,7 @@ _LOGINS = (
         "chosen",
     ),
     Login(
-        re.compile(
+        regex(
             r"(?i)pass(?:word|phrase|"
             r"wd)[^\n]{0,40}\n[^\n]{0,48}?\bsend(?:_?line)?[ (]{1,2}(?:--[ ])?[\"'](?P<value>[^\"'\s\\]{6,128})"
         ),
@@ -193,7 +194,7 @@ _LOGINS = (
         "any",
     ),
     Login(
-        re.compile(
+        regex(
             rf"(?i)(?:\bnew[ ]\w{{2,40}}|client|_api|\bconfigure|"
             rf"\binit(?:ialize)?)\(\s{{0,12}}(?:{_ARGUMENT},\s{{0,12}})?{_LITERAL}[ ]{{0,2}}[,)]"
         ),
@@ -202,7 +203,7 @@ _LOGINS = (
         "token",
     ),
     Login(
-        re.compile(
+        regex(
             r"(?i)\b(?:wi-?fi|wlan|ssid|network)\b[^\n]{0,60}?\b(?:key|"
             r"pin|psk|pw|pass)[:=] ?[\"']?(?P<value>[^\s\"'`,;]{8,64})"
         ),
@@ -210,13 +211,13 @@ _LOGINS = (
         ("wi", "ssid", "wlan", "network"),
     ),
 )
-_ELSEWHERE = re.compile(
+_ELSEWHERE = regex(
     r"\$\{|\A\$[A-Za-z]|\A%[sdv]|\{[a-z_.]*\}|\A[A-Z_]+\Z|\A[\w.-]+/[\w./-]+\Z|"
     r"\A\w+\.\w+\(|\A/|\.(?:com|io|net|org|dev|local|internal)\b"
 )
 
 
-_PLAIN_ID = re.compile(r"(?i)\A[0-9a-f-]+\Z|\A(?:ca|pk|pub|public|app|proj|project|org|g|ua|aw|dpl|prj)[_-]|[./:@ ]")
+_PLAIN_ID = regex(r"(?i)\A[0-9a-f-]+\Z|\A(?:ca|pk|pub|public|app|proj|project|org|g|ua|aw|dpl|prj)[_-]|[./:@ ]")
 """Ids and names that clients are made with besides keys."""
 
 

@@ -14,16 +14,17 @@ from collections.abc import Iterator
 from etl.redact.credentials import Credential, Place, credential, is_owner, mixed, plausible
 from etl.redact.escapes import View, literal_end, literal_text
 from etl.redact.families import Kind
+from etl.redact.regex import regex
 from etl.redact.spans import LABEL, Span
 
 _STEMS = ("pass", "pwd", "pw", "psk", "secret", "token", "credential", "key")
 _SUFFIX = r"(?:[_-]?(?:[0-9]{1,2}|prod|production|dev|test|staging|live|local|default|value|string|base))?"
-_NOUN = re.compile(
+_NOUN = regex(
     r"(?i)(?:passw(?:or)?d|pass[_-]?(?:word|phrase|code)|(?<=[_.-])pass|(?<=[a-z])(?-i:Pass)(?![a-z])"
     r"|(?<=db|tp|il|er|in|ot|sh|do|me|lt|ap|is|ql|pg|fi|xy|ey|re)pass(?![a-z])|"
     r"pwd|(?<![a-z])(?:pw|psk)(?![a-z])|secret|token|credentials?|key)" + _SUFFIX
 )
-_LINK = re.compile(
+_LINK = regex(
     r"""(?:
       (?P<pair>["'`]\s{0,12},\s{0,12}["'`]value["'`]\s{0,3}:\s{0,3}(?:\{\s{0,12}["'`]string_?value["'`]\s{0,3}:\s{0,3})?
         | ["'`]\s{1,12}value=)
@@ -45,25 +46,25 @@ _LINK = re.compile(
     (?:[bfru]{0,2}(?P<open>["'`]))?""",
     re.VERBOSE | re.IGNORECASE,
 )
-_COMMAND = re.compile(r"(?:#[ \t]*define|\bENV|\bsetx|\b[Ss]et(?:[ \t]+-g?x)?|_header|[aA]dd_?[hH]eader)[ \t]+\Z")
+_COMMAND = regex(r"(?:#[ \t]*define|\bENV|\bsetx|\b[Ss]et(?:[ \t]+-g?x)?|_header|[aA]dd_?[hH]eader)[ \t]+\Z")
 """What makes a name and a value of two neighbouring words."""
 NAME_CHARACTERS = string.ascii_letters + string.digits + "_.:$-"
 _LONGEST_NAME = 64
-_OWNER = re.compile(r"([A-Za-z]{2,16}) \Z")
+_OWNER = regex(r"([A-Za-z]{2,16}) \Z")
 """The word before a noun that stands alone, as in "my api key is"."""
-_BARE = re.compile(r"""[^\s"'`,;&|<>(){}\[\]\\]{4,4096}""")
+_BARE = regex(r"""[^\s"'`,;&|<>(){}\[\]\\]{4,4096}""")
 _ENCODED = len("base64:")
 """What says how a key is written, and is no part of it."""
-_INNER_LITERAL = re.compile(r"""\\+["'](?P<value>[^"'\\]+)\\+["']""")
+_INNER_LITERAL = regex(r"""\\+["'](?P<value>[^"'\\]+)\\+["']""")
 """A literal that holds nothing but another one, as code that makes code has."""
-_ASSIGNMENT = re.compile(r"\.\*/[A-Za-z_.-]+=[^=\s]|-{0,2}(?:[a-z_.-]{4,}|[A-Z_]{4,}|[a-z]+(?:[A-Z][a-z]+)+)=[^=\s]")
+_ASSIGNMENT = regex(r"\.\*/[A-Za-z_.-]+=[^=\s]|-{0,2}(?:[a-z_.-]{4,}|[A-Z_]{4,}|[a-z]+(?:[A-Z][a-z]+)+)=[^=\s]")
 """A value that is itself a name with a value (`--set=password=…`): the inner one counts."""
 _PARTNERS = (
     *("host", "hostaddr", "server", "dbname", "database", "data source", "initial catalog", "user id", "uid", "user"),
     *("username", "sslmode", "port", "accountname", "endpoint"),
 )
 """What stands beside a password in a connection string."""
-_CONNECTION = re.compile(rf"(?i)\b(?:{'|'.join(_PARTNERS)}) ?= ?[^\s,()=]+(?:[ ;&\"']|\Z)")
+_CONNECTION = regex(rf"(?i)\b(?:{'|'.join(_PARTNERS)}) ?= ?[^\s,()=]+(?:[ ;&\"']|\Z)")
 
 _NAMES = (
     r"(?:passw(?:or)?d|pass[_-]?(?:word|phrase|code)|[_.-]pass|(?:db|tp|il|er|in|"
@@ -188,9 +189,11 @@ KINDS = (
         "named",
         "|".join(
             (
-                rf"""(?i:{_NAMES})[\x00- "'`\])\x7f]*(?:[:=!,>|?&+]|<-|->|value[:=]|\[[^\]\n]*\]: |\)[\x00- ]*["'])""",
+                rf"""(?i:{_NAMES})[\x00- "'`\])\x7f]*(?:[:=!,>|?&+]|<-|->|value[:=]|\[[^\]\n]*\]: )""",
+                rf"""(?i:{_NAMES})[\x00- "'`\])\x7f]*\)[\x00- ]*["']""",
                 rf"""(?i:{_NAMES})["'`]?,? (?:is|was|answer with|reply with|respond with|with|to|as|be):? """,
-                r"""(?i:(?:^|[^a-z])pw)["']?(?:[ \t]*[:=]|,? (?:is|was|with|to|as|be):? )|[a-z]Pass["'`]?[ \t]*[:=,>]""",
+                r"""(?i:(?:^|[^a-z])pw)["']?(?:[ \t]*[:=]|,? (?:is|was|with|to|as|be):? )""",
+                r"""[a-z]Pass["'`]?[ \t]*[:=,>]""",
                 rf"(?:--|#[ \t]*define[ \t]|ENV[ \t]|[Ss]etx?[ \t]|[Hh]eader[ \t])[A-Za-z_ \t-]*(?i:{_NAMES})[ \t]",
             )
         ),

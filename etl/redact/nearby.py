@@ -15,6 +15,7 @@ from etl.redact.credentials import Credential, credential, is_of_text, is_value,
 from etl.redact.escapes import View
 from etl.redact.families import Kind
 from etl.redact.named import name_before
+from etl.redact.regex import regex
 from etl.redact.spans import LABEL, Span
 
 _ASIDE = (
@@ -55,7 +56,7 @@ _SPOKEN = (
 )
 """In languages of Latin letters and in two words; `?` is a letter with an accent."""
 _STEMS = ("pass", "pwd", "pw", "psk", "secret", "token", "credential", "key")
-_NOUN = re.compile(
+_NOUN = regex(
     r"(?P<noun>passw(?:or)?d|pass[_-]?(?:word|phrase|code)|"
     r"(?<![a-z0-9+/])pass|(?<=[a-z])(?-i:Pass)|pwd|(?<![a-z0-9+/])(?:pw|psk)"
     r"|secret|token|credential|key)s?(?![A-Za-z+]|/(?![a-z]{0,2}[),\s])|"
@@ -65,29 +66,29 @@ _NOUN = re.compile(
 _AHEAD, _BEHIND = 140, 72
 """Characters that are looked at after a name, and before one."""
 _LONGEST_NAME = 64
-_DIGIT = re.compile("[0-9]")
+_DIGIT = regex("[0-9]")
 """In every value that is no word."""
 _CLOSE = 12
 """Characters between a value and a word that may mean other things."""
-_CANDIDATE = re.compile(
+_CANDIDATE = regex(
     r"""(?P<quote>["'`])(?P<quoted>(?![)\],;:}.])[^"'`\s\\<>]{6,512})(?P=quote)|[=:~>+-]*"""
     r"""(?P<bare>[^\s"'`<>(){}\[\],;|\\?=:](?:(?!&[\w.-]+=)[^\s"'`<>(){}\[\],;|\\?]){7,511})"""
 )
-_OWN_NAME = re.compile(
+_OWN_NAME = regex(
     r"""(?P<name>[A-Za-z_][A-Za-z0-9_.-]*)["'`]?(?:[ \t]?(?:=>|[:=])|\()[ \t\n]{0,3}(?:[bfru@]|N)?["'`]?\Z"""
 )
-_INNER_NAME = re.compile(r"(?P<name>-{0,2}(?:[a-z_.-]{2,}|[A-Z_]{3,}|[a-z]+(?:[A-Z][a-z]+)+))[=:](?P<value>.*)")
-_PAIR = re.compile(r"(?P<name>[A-Za-z][\w.@+-]{1,40})(?P<between>[/:])(?P<value>.{8,})")
+_INNER_NAME = regex(r"(?P<name>-{0,2}(?:[a-z_.-]{2,}|[A-Z_]{3,}|[a-z]+(?:[A-Z][a-z]+)+))[=:](?P<value>.*)")
+_PAIR = regex(r"(?P<name>[A-Za-z][\w.@+-]{1,40})(?P<between>[/:])(?P<value>.{8,})")
 """A login and its password in one."""
-_NEUTRAL = re.compile(
+_NEUTRAL = regex(
     r"(?i)(?:[a-z]+_|parameter|secret)?(?:value|text|default|content|"
     r"contents|string|str|data|input|char|const|val|fill|type|send|keys"
     r"|send_keys|sendkeys|set_?value|secretstr|field|with|extra|tobe|equals?|eq|to_?be|is|to|return|or|write|put|env"
     r"|insert_text|answer|result|it)"
 )
 """Names and calls that say nothing on what they hold."""
-_SPEAKER = re.compile(r"\A[^\n?]{0,40}\?[\"']?\n[^\n:]{1,24}: ?(?:\w+ ){0,4}\Z")
-_OF_ANOTHER = re.compile(
+_SPEAKER = regex(r"\A[^\n?]{0,40}\?[\"']?\n[^\n:]{1,24}: ?(?:\w+ ){0,4}\Z")
+_OF_ANOTHER = regex(
     r"(?i)(?:\b(?:ids?|trace|span|sha|sha1|sha256|md5|commit|"
     r"hash(?:ed)?|digest|checksum|fingerprint|uuid|request|version|"
     r"model|since|line|ref|build|file|path|users?|username|login|"
@@ -99,40 +100,40 @@ _OF_ANOTHER = re.compile(
     r"|login|email|host|server|jti|kid|salt|nonce|iv|url|file|path)[\"'`]?[:=][ \t]{1,3}[\"'`(]?|[/\\@#$%&.-])\Z"
 )
 """What stands before a value that is something else's."""
-_HAS_VALUE = re.compile(r"""["'`]?\]?[ ]?[:=][ ]?["']?[^\s"'=:({\[<>|-][^\s"'=:({\[]+["']?[,;\n]""")
+_HAS_VALUE = regex(r"""["'`]?\]?[ ]?[:=][ ]?["']?[^\s"'=:({\[<>|-][^\s"'=:({\[]+["']?[,;\n]""")
 """A name with a value that does not look like one: what comes later is something else's."""
-_SENTENCE_END = re.compile(r"[.!?;](?=[ \n])|\n\s*\n")
-_BELOW = re.compile(
+_SENTENCE_END = regex(r"[.!?;](?=[ \n])|\n\s*\n")
+_BELOW = regex(
     r"""(?:[:=(\[{>|\\-]|=>|>-)[ \t]{0,3}\n|["'`]?,?[ \t]{0,3}\n|\{[ \t]{0,3}\n[^{}]{0,60}\Z|[:?]["'][ \t]{0,3}\n"""
 )
-_NO_NAME = re.compile(r"[a-z]+(?:[-_][a-z]+)?[-_]?[0-9]{1,2}|[\w.-]+(?:/[\w.-]+)+|[a-z]\w*\.\w+|[\w-]+:[\w-]+")
+_NO_NAME = regex(r"[a-z]+(?:[-_][a-z]+)?[-_]?[0-9]{1,2}|[\w.-]+(?:/[\w.-]+)+|[a-z]\w*\.\w+|[\w-]+:[\w-]+")
 """What may as well be the name of a field or an element."""
-_HANDED = re.compile(
+_HANDED = regex(
     r"""(?i)(?:(?:send_?keys|fill|type|insert_?text|set_?value|val|press_?sequentially|"""
     r"""input|fill_?in|enter_?text|set_?text|keyboard_?input|type_?text)"""
     r"""\([^()]{0,40}|\.(?:value|text)[ ]?=[ ]?|\A\([NEUb]?|\A[ ](?:=[ ])?[NEUb]?|"""
     r"""with:[ ]|\A\(\)[^\n]{0,40}:?\s{1,12}return[ ])["'`]\Z|\A["']?[ ]\Z"""
 )
 """What gives a value to a field of a form, or to the setter that the noun ends."""
-_FIELD = re.compile(
+_FIELD = regex(
     r"""(?i)\A[^{}\n]{0,80}["'](?:text|value|content|input_text|keys|fill)["']?[ ]?[:=][ ]?["']\Z|"""
     r"""\A[^(){}\n]{0,80}\b(?:text|value)=["']\Z|\A[^{};]{0,40}\),[ ]?["']\Z"""
 )
-_NEXT_WORD = re.compile(r"(?:[ ](?:is|was|to|be|will be|of|with|=)){0,2}[:=]?[ ][\"'`]?")
-_BARE_PASS = re.compile(r"(?i)(?<![a-z_-])pass\Z")
-_PRESSED = re.compile(r"\{[a-z]{3,12}\}\Z")
+_NEXT_WORD = regex(r"(?:[ ](?:is|was|to|be|will be|of|with|=)){0,2}[:=]?[ ][\"'`]?")
+_BARE_PASS = regex(r"(?i)(?<![a-z_-])pass\Z")
+_PRESSED = regex(r"\{[a-z]{3,12}\}\Z")
 """A key that is pressed after a value is typed."""
-_ARGUMENT = re.compile(r"""\([bfruN@]{0,2}["']""")
+_ARGUMENT = regex(r"""\([bfruN@]{0,2}["']""")
 """What is between the name of a call and its only argument: `setApiKey("...")`."""
-_IN_QUERY = re.compile(r"\A[\w/.-]*\?[^\s\"']*\Z")
+_IN_QUERY = regex(r"\A[\w/.-]*\?[^\s\"']*\Z")
 """The rest of a path and its query: what stands there has a name of its own."""
-_DIGITS, _LETTERS = re.compile(r"[0-9]"), re.compile(r"[A-Za-z]")
-_APART = re.compile(
+_DIGITS, _LETTERS = regex(r"[0-9]"), regex(r"[A-Za-z]")
+_APART = regex(
     r"""[^!-~\n]{0,24}(?:[:="'`(\[][^!-~\n]{0,4}){0,2}(?P<value>[!-~]{6,64}?)(?=[^!-~]|["'`)}\],.]*(?:[^!-~]|\Z))"""
 )
 """A value in plain letters soon after words that have none."""
-_STATEMENT_END = re.compile(r"[;{}]|&&|\|\||\Z")
-_CALLED_BACK = re.compile(
+_STATEMENT_END = regex(r"[;{}]|&&|\|\||\Z")
+_CALLED_BACK = regex(
     r"""["'`]?[ ]{0,2}(?:
         ,?[ ]{0,2}\)?;?[ ]{0,2}(?://|\#|/\*|--)[ ]?(?:\w+[ ,]{1,2}(?:and[ ])?)?
       | [ ](?:is|was|as|for|als|como|comme|=)[ ](?:the|my|your|a|our|an|this|das|mein|dein|la|mi|le|mon|el)?

@@ -20,6 +20,7 @@ from stdnum.exceptions import ValidationError
 from etl.redact import national, phones
 from etl.redact.escapes import View
 from etl.redact.families import Family, Found
+from etl.redact.regex import regex
 from etl.redact.sieve import Sieve, by_place
 from etl.redact.spans import Span, pseudonym
 from etl.redact.texts import Texts
@@ -29,7 +30,7 @@ VERSION = "personal-4"
 RANK = 1
 """Below the rules for secrets: an address in the login of a URL is the login's."""
 
-_EMAIL = re.compile(
+_EMAIL = regex(
     r"(?<![\w.%+/@-])(?:mailto:)?(?P<value>[A-Za-z0-9_?](?:[\w.%+'?-]{0,62}[\w?])?(?:@"
     r"|%40)(?:[A-Za-z0-9?](?:[A-Za-z0-9?-]{0,61}[A-Za-z0-9?])?\.)+[A-Za-z]{2,24})(?![A-Za-z0-9@])"
 )
@@ -45,7 +46,7 @@ _FILES = frozenset(
     }
 )  # fmt: skip
 """Ends of names of files and units, such as icon@2x.png and getty@tty1.service."""
-_LOGIN = re.compile(r"//[^\s/@]{0,128}:\Z")
+_LOGIN = regex(r"//[^\s/@]{0,128}:\Z")
 """What stands before the password of a URL."""
 _NO_PERSON = frozenset({"git", "hg", "svn", "this", "super"})
 """Logins of code hosts (git@host:owner/name), and what a language puts there (this@Outer.name)."""
@@ -67,21 +68,21 @@ _SIFT_GROUPS = r"[2-6]\d{3}GAP\d{4}GAP\d{4}|3\d{3}GAP\d{6}GAP\d{4}|[2-6](?:GAP\d
 """Their beginnings."""
 _SIFT_GAP = r"(?:[ .-]|[^\x00-\x7f]){1,2}"
 _SIFT_GROUPS = _SIFT_GROUPS.replace("GAP", _SIFT_GAP)
-_DIGITS = re.compile(r"[2-6](?<![\w.+-].)(?:[ .?-]?\d){11}")
-_CARD = re.compile(_NETWORKS)
-_CARD_FORM = re.compile(rf"(?:{_BARE_CARD}|{_GROUPS.replace('GAP', '[ .?-]')})(?![\w-])(?!\.\d)")
-_IBAN = re.compile(r"[A-Za-z](?<![A-Za-z0-9].)[A-Za-z]\d{2}(?:[ .?-]?[A-Za-z0-9]){11,30}(?![A-Za-z0-9])")
+_DIGITS = regex(r"[2-6](?<![\w.+-].)(?:[ .?-]?\d){11}")
+_CARD = regex(_NETWORKS)
+_CARD_FORM = regex(rf"(?:{_BARE_CARD}|{_GROUPS.replace('GAP', '[ .?-]')})(?![\w-])(?!\.\d)")
+_IBAN = regex(r"[A-Za-z](?<![A-Za-z0-9].)[A-Za-z]\d{2}(?:[ .?-]?[A-Za-z0-9]){11,30}(?![A-Za-z0-9])")
 
-_IPV4 = re.compile(r"(?<![\w.])(?<!v)(?P<value>(?:\d{1,3}\.){3}\d{1,3})(?![\w-])(?!\.\d)")
-_IPV6 = re.compile(r"(?<![\w:.])(?P<value>(?:[0-9A-Fa-f]{0,4}:){2,7}[0-9A-Fa-f]{0,4})(?![\w:])(?!\.\w)")
-_VERSION_WORD = re.compile(
+_IPV4 = regex(r"(?<![\w.])(?<!v)(?P<value>(?:\d{1,3}\.){3}\d{1,3})(?![\w-])(?!\.\d)")
+_IPV6 = regex(r"(?<![\w:.])(?P<value>(?:[0-9A-Fa-f]{0,4}:){2,7}[0-9A-Fa-f]{0,4})(?![\w:])(?!\.\w)")
+_VERSION_WORD = regex(
     r"(?i)(?:versions?|release|build|\bv(?![a-z])|ver\.?|\bsections?|\bsec\.?|chapter|clause|paragraph"
     r"|figure|table|rule|rfc"
     r"|driver|firmware|\boid|upgrade[ds]? (?:from|to)|step|appendix|revision|\brev\.?|patch|kernel|\bsdk|assembly)"
     r"[\w.-]{0,12}[ :=>\"'`(\[]{0,6}\Z|[A-Za-z]/\Z|==\Z|[A-Za-z][_-]\Z"
 )
 """What stands before numbers with dots that are none of a host: versions, sections, what a browser says it is."""
-_SHELL = re.compile(r"\b(?:ssh(?:-copy-id)?|scp|sftp|rsync|mosh)(?![\w-])[^\n|;&]{0,80}\Z")
+_SHELL = regex(r"\b(?:ssh(?:-copy-id)?|scp|sftp|rsync|mosh)(?![\w-])[^\n|;&]{0,80}\Z")
 _INSIDE_HOSTS = frozenset({"internal", "intranet", "lan", "local", "localdomain", "localhost", "corp", "home"})
 
 
@@ -200,8 +201,8 @@ def _counts_up(text: str, match: re.Match[str]) -> bool:
 
 
 _SMALL = 32
-_OF_PORT = re.compile(r":\d{2,5}(?!\d)|/(?:[89]|[12]\d|3[0-2])(?!\d)| - - \[")
-_ADDRESSED = re.compile(
+_OF_PORT = regex(r":\d{2,5}(?!\d)|/(?:[89]|[12]\d|3[0-2])(?!\d)| - - \[")
+_ADDRESSED = regex(
     r"(?i)(?<![a-z])ip(?![a-z])|ipv4|addr|host|server|client|subnet|network|gateway|\bdns\b|ping|\bssh\b"
     r"|\bcurl\b|peer|remote"
     r"|router|firewall|source|src|dst|\bA [0-9]|://|inet|listen|bind|connect|login|log in"

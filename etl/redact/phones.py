@@ -11,13 +11,14 @@ from collections.abc import Iterator
 from etl.redact.anchors import merged
 from etl.redact.escapes import View
 from etl.redact.families import Family, Found
+from etl.redact.regex import regex
 
 _GAP = r"[ ().\-/?]{0,3}"
 """What stands between the digits of one number; a `?` is a character outside ASCII, such as a space that holds."""
-_PLUS = re.compile(
+_PLUS = regex(
     rf"(?<![\w+.])(?P<value>\+[1-9]\d{{7,14}}(?![\d.])|(?:\+ ?|00|011[ -]?)[1-9](?:{_GAP}\d){{6,14}}(?![\w-])(?!\.\d))"
 )
-_NORTH_AMERICA = re.compile(
+_NORTH_AMERICA = regex(
     r"(?<![\w.+-])(?<!\d )(?P<value>(?:1[-. ?])?(?:\([2-9]\d\d\)[ ?-]?|[2-9]\d\d[-. ?/])[2-9]\d\d[-. ?]\d{4}"
     r"(?: ?(?:x|ext\.?) ?\d{1,6})?)(?![\w-])(?!\.\d)(?! \d)"
 )
@@ -27,7 +28,7 @@ _WORDS = (
     r"|\btfno\b|\btlf\b|puhelin|cellulare|\bgsm\b|\bmob[.:]|\bt[?]l[.:]?\b|\bfone\b|landline|helpline"
     r"|\bfax\b|whats?app|\bsms\b|handy|hotline|rufnummer|\bcontact.?(?:no|number)|msisdn"
 )
-_CALLED = re.compile(
+_CALLED = regex(
     rf"(?i)(?:{_WORDS})(?!_?ids?\b)[^\d+\n]{{0,24}}?(?P<value>\(?0?\d(?:{_GAP}\d){{6,13}})(?![\w-])(?!\.\d)"
 )
 _NEAR_WORDS = (
@@ -41,19 +42,19 @@ _OF_ANOTHER = "".join(
     for word in ("order", "serial", "ticket", "case", "invoice", "account", "tracking", "reference", "part")
 )
 """What says before that word that it is no phone's."""
-_WORD = re.compile(rf"(?i)(?:{_WORDS}|{_NEAR_WORDS}|{_OF_ANOTHER}{_NUMBER})")
-_NATIONAL = re.compile(
+_WORD = regex(rf"(?i)(?:{_WORDS}|{_NEAR_WORDS}|{_OF_ANOTHER}{_NUMBER})")
+_NATIONAL = regex(
     rf"(?<![\w.+#/-])(?<!\d )(?P<value>(?:\(0?\d{{1,4}}\)|0\d|\d{{2,5}}[ /-])(?:{_GAP}\d){{5,12}})(?![\w-])(?!\.\d)"
 )
 """A number as people write one of their own country: with its area code, a zero before it, or in groups."""
-_ASIDE = re.compile("телефон|тел\\.|电话|電話|手机|手機|携帯|전화|휴대폰|טלפון|هاتف|फ़ोन|फोन")
+_ASIDE = regex("телефон|тел\\.|电话|電話|手机|手機|携帯|전화|휴대폰|טלפון|هاتف|फ़ोन|फोन")
 """Words for a phone in letters that are no Latin ones."""
-_DATE = re.compile(
+_DATE = regex(
     r"(?:19|20)\d\d[-/ ](?:0?[1-9]|1[0-2])[-/ ](?:0?[1-9]|[12]\d|3[01])(?!\d)|\d{1,2}[-/]\d{1,2}[-/](?:19|20)?\d\d\Z"
 )
-_DUMP = re.compile(r"\b(?:[0-9][a-f]|[a-f][0-9a-f])\b")
+_DUMP = regex(r"\b(?:[0-9][a-f]|[a-f][0-9a-f])\b")
 """A byte beside others in a dump of a file or a network."""
-_RUN = re.compile(r"\d[\d ().\-/?]{5,}")
+_RUN = regex(r"\d[\d ().\-/?]{5,}")
 _FEWEST = 6
 """Digits of the shortest number that is told from others."""
 _AROUND = 72

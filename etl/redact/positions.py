@@ -13,6 +13,7 @@ from typing import NamedTuple
 from etl.redact.credentials import credential, is_value, looks_random, memorable, mixed
 from etl.redact.escapes import View
 from etl.redact.families import Kind
+from etl.redact.regex import regex
 from etl.redact.spans import Span
 
 _VALUE = r"""["']?(?P<value>[^\s"'`<>]{4,128})"""
@@ -36,7 +37,7 @@ class Position(NamedTuple):
 
 
 def _form(pattern: str) -> re.Pattern[str]:
-    return re.compile(pattern, re.IGNORECASE | re.DOTALL)
+    return regex(pattern, re.IGNORECASE | re.DOTALL)
 
 
 _OPTION = r"(?:-a|--pass)"
@@ -96,8 +97,8 @@ r"as)[ ](?:values[ ])?(?:password[ ])?(?:['\"](?P<quoted>[^'\"\n]{4,128})['\"]|(
     Position("httponly", _form(_COOKIE_OBJECT), "cookie", r"(?i:httponly)", "random", back=True),
     Position("samesite", _form(_COOKIE_OBJECT), "cookie", r"(?i:samesite)", "random", back=True),
 )  # fmt: skip
-_HERE = re.compile(r"""<<<[ ]?["']?(?P<value>[^\s"'`<>]{6,512})""")
-_AFTER = re.compile(r"""(?:<<<|--?[a-z]{4,5})[ =]?["']?(?P<value>[^\s"'`<>]{6,512})""")
+_HERE = regex(r"""<<<[ ]?["']?(?P<value>[^\s"'`<>]{6,512})""")
+_AFTER = regex(r"""(?:<<<|--?[a-z]{4,5})[ =]?["']?(?P<value>[^\s"'`<>]{6,512})""")
 
 
 def _at(position: Position, view: View) -> Iterator[Span]:

@@ -14,6 +14,7 @@ from etl.redact.anchors import near
 from etl.redact.credentials import is_value, looks_chosen, looks_random, memorable
 from etl.redact.escapes import View
 from etl.redact.families import Kind
+from etl.redact.regex import regex
 from etl.redact.spans import Span
 
 
@@ -69,21 +70,21 @@ _SHOWING_SIGN = (
 _PRINTS = (
     Print(
         ("password",),
-        re.compile(r"(?i)password[^\n:]{0,60} for [^\n]{1,100}?:[ \n]{1,8}(?P<value>[^\s\"'`]{6,64})" + _LINE_END),
+        regex(r"(?i)password[^\n:]{0,60} for [^\n]{1,100}?:[ \n]{1,8}(?P<value>[^\s\"'`]{6,64})" + _LINE_END),
         r"(?i:password[^\n]* for [^\n]*:\s)",
         "password",
         "memorable",
     ),
     Print(
         ("password",),
-        re.compile(r"(?i)(?:password[^\n]{0,120}\n{1,2}|)[ ]{0,8}New value:[ ](?P<value>[^\s\"'`]{6,64})" + _LINE_END),
+        regex(r"(?i)(?:password[^\n]{0,120}\n{1,2}|)[ ]{0,8}New value:[ ](?P<value>[^\s\"'`]{6,64})" + _LINE_END),
         r"(?i:new value: )",
         "password",
         "chosen",
     ),
     Print(
         ("password",),
-        re.compile(
+        regex(
             r"(?i)(?:following|this|generated|new|initial|temporary|one-time|admin|default)[ ](?:\w+[ ]){0,2}password\b"
             r"[^\n]{0,60}?(?::|is)?[ ]?\n{1,3}[ >|*\"'`]{0,8}(?P<value>[^\s\"'`]{8,64})" + _LINE_END
         ),
@@ -93,7 +94,7 @@ _PRINTS = (
     ),
     Print(
         ("password",),
-        re.compile(
+        regex(
             r"(?i)password(?:[ ]\([^()\n]{1,40}\))?(?:[ ](?:is|was|has been))?[ ](?:generated|created"
             r"|assigned|issued|set)"
             r"[^\n:=]{0,80}[:=][ ]{0,4}[\"'`]?(?P<value>[^\s\"'`,;]{6,64})"
@@ -104,19 +105,19 @@ _PRINTS = (
     ),
     Print(
         ("::server:", "::node:"),
-        re.compile(r"\bK10[0-9a-f]{64}::(?:server|node):[0-9a-zA-Z.]{16,64}"),
+        regex(r"\bK10[0-9a-f]{64}::(?:server|node):[0-9a-zA-Z.]{16,64}"),
         r"K10[0-9a-f]{64}::",
         "token",
     ),
     Print(
         ("secret id", "secretid", "secret_id"),
-        re.compile(rf"(?i)secret[ _]?id[\"']?[ ]{{0,8}}[:=|]{{0,1}}[ \t]{{0,8}}[\"']?(?P<value>{_UUID})"),
+        regex(rf"(?i)secret[ _]?id[\"']?[ ]{{0,8}}[:=|]{{0,1}}[ \t]{{0,8}}[\"']?(?P<value>{_UUID})"),
         r"(?i:secret[ _]?id *[\"']? *[:=|]?[ \t]*[\"']?[0-9a-f]{8}-)",
         "token",
     ),
     Print(
         ("totp", "otp", "2fa", "mfa", "two-factor", "two factor", "authenticator", "oathtool", "second factor"),
-        re.compile(
+        regex(
             rf"(?i)(?:\b[th]?otp|2fa|mfa|two[- ]factor|authenticator|oathtool"
             rf"|second factor)(?![^\n]{{0,90}}recovery)[^\n]{{0,90}}?[:=\"'` ]"
             rf"(?P<value>(?=[A-Za-z ]{{0,80}}[2-7]){_SEED})(?![A-Za-z0-9-])"
@@ -128,34 +129,32 @@ _PRINTS = (
     ),
     Print(
         ("token", "secret", "key", "password"),
-        re.compile(rf"(?m)(?:^|[$#>%][ ]|\n){_SHOWING}\n(?:\w+=)?[\"'`]?(?P<value>[^\s\"'`<>]{{8,4096}}){_LINE_END}"),
+        regex(rf"(?m)(?:^|[$#>%][ ]|\n){_SHOWING}\n(?:\w+=)?[\"'`]?(?P<value>[^\s\"'`<>]{{8,4096}}){_LINE_END}"),
         _SHOWING_SIGN,
         "secret",
         "shown",
     ),
     Print(
         ("rand ", "pwgen", "apg", "xkcdpass", "diceware", "auth:", "auth ", "pass "),
-        re.compile(rf"(?m)(?:^|[$#>%][ ]|\n){_SHOWING}\n(?:\w+=)?[\"'`]?(?P<value>[^\s\"'`<>]{{8,4096}}){_LINE_END}"),
+        regex(rf"(?m)(?:^|[$#>%][ ]|\n){_SHOWING}\n(?:\w+=)?[\"'`]?(?P<value>[^\s\"'`<>]{{8,4096}}){_LINE_END}"),
         _SHOWING_SIGN,
         "secret",
         "shown",
     ),
     Print(
         ("random_password",),
-        re.compile(
-            r"random_password[\s\S]{0,1500}?[\"']?\bresult[\"']?[ ]?[:=][ ]?[\"'](?P<value>[^\"'\n(]{6,256})[\"']"
-        ),
+        regex(r"random_password[\s\S]{0,1500}?[\"']?\bresult[\"']?[ ]?[:=][ ]?[\"'](?P<value>[^\"'\n(]{6,256})[\"']"),
         r"random_password",
         "password",
     ),
 )
-_CODES = re.compile(
+_CODES = regex(
     r"(?i)(?:backup|recovery|scratch|emergency|one-time|rescue)[ _-]?(?:codes?|keys?)[^\n]{0,80}?[:\[=(\n]\s{0,8}"
     r"(?P<body>(?:[\s\d.)*\"',>|-]{0,12}?(?:[a-zA-Z0-9]{4,6}(?:-[a-zA-Z0-9]{4,6}){1,4}|[0-9a-f]{8,12}"
     r"|[a-z0-9]{10,12}|\d{6,10})"
     r"(?=[\s\"',\])|]|\Z)){1,20})"
 )
-_CODE = re.compile(
+_CODE = regex(
     r"[a-zA-Z0-9]{4,6}(?:-[a-zA-Z0-9]{4,6}){1,4}|(?<![\w-])(?:[0-9a-f]{8,12}|[a-z0-9]{10,12}|\d{6,10})(?![\w-])"
 )
 

@@ -9,7 +9,6 @@ literals that are cheap to find, and offers spans of the raw text.
 from __future__ import annotations
 
 import itertools
-import re
 from collections.abc import Iterable, Iterator, Mapping, Set
 
 from etl.redact import (
@@ -29,6 +28,7 @@ from etl.redact import (
 from etl.redact.credentials import is_value, looks_random
 from etl.redact.escapes import View
 from etl.redact.families import Kind
+from etl.redact.regex import regex
 from etl.redact.sieve import Sieve, by_place
 from etl.redact.spans import Span
 from etl.redact.texts import UNCLEAR, Texts
@@ -39,26 +39,26 @@ VERSION = "secrets-4"
 """Changes when one of these rules does."""
 
 
-_JWT = re.compile(r"(?<![A-Za-z0-9_-])eyJ[A-Za-z0-9_-]{8,}\.eyJ[A-Za-z0-9_-]{8,}(?:\.[A-Za-z0-9_-]*)?")
-_USERINFO = re.compile(
+_JWT = regex(r"(?<![A-Za-z0-9_-])eyJ[A-Za-z0-9_-]{8,}\.eyJ[A-Za-z0-9_-]{8,}(?:\.[A-Za-z0-9_-]*)?")
+_USERINFO = regex(
     r"""(?P<user>[^\s/?#"'`<>@:\\]{0,128})(?::(?P<password>[^\s/?#"'`<>\\]{1,256}))?@(?=[A-Za-z0-9\[._-])"""
 )
-_URL_VARIABLE = re.compile(r"[$%<{\[*].*|x+|\.+|passw(?:or)?d|pass|pwd")
+_URL_VARIABLE = regex(r"[$%<{\[*].*|x+|\.+|passw(?:or)?d|pass|pwd")
 _SIGNATURES = ("sig=", "signature=", "key=")
-_SIGNATURE = re.compile(r"=(?P<value>[A-Za-z0-9%+/=_-]{16,2048})")
-_PARAMETER = re.compile(r"(?:[?&;](?:amp;)?[A-Za-z_-]*|(?:^|[^A-Za-z]))\Z")
+_SIGNATURE = regex(r"=(?P<value>[A-Za-z0-9%+/=_-]{16,2048})")
+_PARAMETER = regex(r"(?:[?&;](?:amp;)?[A-Za-z_-]*|(?:^|[^A-Za-z]))\Z")
 
-_PRIVATE_KEY = re.compile(r"-----BEGIN [A-Z0-9 ]{0,40}PRIVATE KEY(?: BLOCK)?-----")
-_PRIVATE_KEY_END = re.compile(r"-----END [A-Z0-9 ]{0,40}PRIVATE KEY(?: BLOCK)?-----")
-_KEY_LINES = re.compile(
+_PRIVATE_KEY = regex(r"-----BEGIN [A-Z0-9 ]{0,40}PRIVATE KEY(?: BLOCK)?-----")
+_PRIVATE_KEY_END = regex(r"-----END [A-Z0-9 ]{0,40}PRIVATE KEY(?: BLOCK)?-----")
+_KEY_LINES = regex(
     r"(?:[\s>+|-]*(?:[0-9]{1,5}[ \t?:|]+)?(?:[A-Za-z0-9+/=]{16,}|[A-Za-z0-9+/=]+(?=[ \t]*(?:[\n\"']|\Z))"
     r"|(?:Proc-Type|DEK-Info|Comment|Version)[^\n\"']{0,120}))*"
 )
 """Lines of base64, numbered or marked as those of a patch, as far as they go."""
-_KEY_BODY = re.compile(r"[A-Za-z0-9+/=]{16}")
+_KEY_BODY = regex(r"[A-Za-z0-9+/=]{16}")
 _STRUCTURE = ",:[]{}"
 """What follows a quote where a JSON literal has just ended: a piece that begins so is between literals, not in one."""
-_BETWEEN_QUOTES = re.compile(r"""[^"']+""")
+_BETWEEN_QUOTES = regex(r"""[^"']+""")
 
 
 def suspects(texts: Texts) -> dict[int, frozenset[str]]:

@@ -168,7 +168,9 @@ def suspects(column: pa.Array, personal: Personal | None) -> dict[int, frozenset
     """Which texts may hold something: a superset of those in which `_spans` finds it. With what they may hold."""
     found = _sifted(Texts(column), personal)
     hidden = [place for place, names in found.items() if rules.HIDDEN in names]
-    flat = pa.array([View(column[place].as_py()).flat for place in hidden], pa.string())
+    # An escape may be half of a character that UTF-8 cannot say.
+    said = (View(column[place].as_py()).flat.encode("utf-8", "replace").decode() for place in hidden)
+    flat = pa.array(said, pa.string())
     for place, names in (_sifted(Texts(flat), personal) if hidden else {}).items():
         found[hidden[place]] |= names
     return dict(sorted(found.items()))

@@ -14,6 +14,7 @@ from typing import NamedTuple
 
 from etl.redact.escapes import View
 from etl.redact.families import Kind
+from etl.redact.regex import regex
 from etl.redact.spans import Span
 
 
@@ -205,67 +206,67 @@ _SERVICES = (
 _BY_PREFIX = {prefix: list(group) for prefix, group in itertools.groupby(_SERVICES, lambda service: service.prefix)}
 _INNER = ("k_live_", "k_test_")
 """Prefixes that come after a first letter (`sk_live_`, `rk_test_`); `pk_live_` begins what pages may show."""
-_COUNT = re.compile(r"\{([1-9]\d*),\d*\}\Z")
-_AHEAD = re.compile(r"\(\?![^()]*\)")
+_COUNT = regex(r"\{([1-9]\d*),\d*\}\Z")
+_AHEAD = regex(r"\(\?![^()]*\)")
 _BLOB = 24
-_IN_BLOB = re.compile(rf"(?=[^A-Z]*[A-Z])(?=[^a-z]*[a-z])(?=[^0-9]*[0-9])[A-Za-z0-9+/]{{{_BLOB}}}")
+_IN_BLOB = regex(rf"(?=[^A-Z]*[A-Z])(?=[^a-z]*[a-z])(?=[^0-9]*[0-9])[A-Za-z0-9+/]{{{_BLOB}}}")
 """What stands before a prefix that long base64 has by chance."""
 _LIKE_NAMES = ("live_", "test_", "fnA", "private_", "as-", "md-")
 """Prefixes that names of programs and classes have too."""
-_NO_NAME = re.compile(r"(?=[^A-Z]*[A-Z])(?:[A-Za-z_-]*[0-9]+[A-Za-z]+){3}")
-_BY_CHANCE = re.compile(r"[0-9]|[a-z][A-Z].*[a-z][A-Z].*[a-z][A-Z]|\A[A-Z]{16}\Z")
-_PLACEHOLDER = re.compile(r"(?i)x{5}|\.{3}|your|EXAMPLE")
+_NO_NAME = regex(r"(?=[^A-Z]*[A-Z])(?:[A-Za-z_-]*[0-9]+[A-Za-z]+){3}")
+_BY_CHANCE = regex(r"[0-9]|[a-z][A-Z].*[a-z][A-Z].*[a-z][A-Z]|\A[A-Z]{16}\Z")
+_PLACEHOLDER = regex(r"(?i)x{5}|\.{3}|your|EXAMPLE")
 
 _SHAPES = (
     Shape("slack_webhook", "hooks.slack.com/", r"hooks\.slack\.com/",
-        re.compile(r"(?:https?://)?hooks\.slack\.com/(?:services|workflows|triggers)/[A-Za-z0-9/_]{20,}"), 8),
-    Shape("teams_webhook", "webhook.office.com/", r"webhook\.office\.com/", re.compile(
+        regex(r"(?:https?://)?hooks\.slack\.com/(?:services|workflows|triggers)/[A-Za-z0-9/_]{20,}"), 8),
+    Shape("teams_webhook", "webhook.office.com/", r"webhook\.office\.com/", regex(
         r"https?://[\w-]{1,64}\.webhook\.office\.com/webhookb2/[\w@-]{36,80}/[A-Za-z]{4,32}/" r"[\w/-]{32,120}" ),
         80),
-    Shape("webhook", "/hooks/catch/", r"/hooks/catch/", re.compile(r"/hooks/catch/[0-9]{4,12}/[a-z0-9]{6,12}"), 0),
-    Shape("webhook", "/bot/v2/hook/", r"/bot/v2/hook/", re.compile(r"/bot/v2/hook/[0-9a-f-]{36}"), 0),
-    Shape("discord_webhook", "/webhooks/", r"/webhooks/[0-9]", re.compile(
+    Shape("webhook", "/hooks/catch/", r"/hooks/catch/", regex(r"/hooks/catch/[0-9]{4,12}/[a-z0-9]{6,12}"), 0),
+    Shape("webhook", "/bot/v2/hook/", r"/bot/v2/hook/", regex(r"/bot/v2/hook/[0-9a-f-]{36}"), 0),
+    Shape("discord_webhook", "/webhooks/", r"/webhooks/[0-9]", regex(
         r"https?://[a-z.]{0,10}discord(?:app)?\.com/api(?:/v\d+)?/webhooks/[0-9]{15,20}/" r"[A-Za-z0-9_-]{20,}" ),
         48),
     Shape(
-        "discord_webhook", "/webhooks/", r"/webhooks/[0-9]", re.compile(r"/webhooks/[0-9]{15,20}/[A-Za-z0-9_-]{20,}"), 0
+        "discord_webhook", "/webhooks/", r"/webhooks/[0-9]", regex(r"/webhooks/[0-9]{15,20}/[A-Za-z0-9_-]{20,}"), 0
     ),
     Shape("discord_token", ".", r"[A-Za-z0-9_-]{10}\.[A-Za-z0-9_-]{6}\.[A-Za-z0-9_-]{20}",
-        re.compile(r"(?<![A-Za-z0-9_-])[MNO][A-Za-z0-9_-]{23,28}\.[A-Za-z0-9_-]{6}\.[A-Za-z0-9_-]{27,44}"), 29),
+        regex(r"(?<![A-Za-z0-9_-])[MNO][A-Za-z0-9_-]{23,28}\.[A-Za-z0-9_-]{6}\.[A-Za-z0-9_-]{27,44}"), 29),
     Shape("telegram_token", ":AA", r"[0-9]:AA[A-Za-z0-9]",
-        re.compile(r"(?<![0-9])[0-9]{8,10}:AA[A-Za-z0-9_-]{30,36}(?![A-Za-z0-9_-])"), 10),
+        regex(r"(?<![0-9])[0-9]{8,10}:AA[A-Za-z0-9_-]{30,36}(?![A-Za-z0-9_-])"), 10),
     Shape("azure_client_secret", "Q~", r"[0-9]Q~",
-        re.compile(r"(?<![A-Za-z0-9_~-])[A-Za-z0-9_~.-]{3}[0-9]Q~[A-Za-z0-9_~.-]{31,34}(?![A-Za-z0-9_~-])"), 4),
+        regex(r"(?<![A-Za-z0-9_~-])[A-Za-z0-9_~.-]{3}[0-9]Q~[A-Za-z0-9_~.-]{31,34}(?![A-Za-z0-9_~-])"), 4),
     Shape(
-        "azure_key", "JQQJ99", r"JQQJ99", re.compile(r"(?<![A-Za-z0-9])[A-Za-z0-9]{40,60}JQQJ99[A-Za-z0-9]{20,30}"), 60
+        "azure_key", "JQQJ99", r"JQQJ99", regex(r"(?<![A-Za-z0-9])[A-Za-z0-9]{40,60}JQQJ99[A-Za-z0-9]{20,30}"), 60
     ),
-    Shape("new_relic_key", "NRAL", r"[0-9a-f]NRAL", re.compile(r"(?<![A-Za-z0-9])[0-9a-f]{36}NRAL(?![A-Za-z0-9])"), 36),
+    Shape("new_relic_key", "NRAL", r"[0-9a-f]NRAL", regex(r"(?<![A-Za-z0-9])[0-9a-f]{36}NRAL(?![A-Za-z0-9])"), 36),
     Shape("terraform_token", ".atlasv1.", r"\.atlasv1\.",
-        re.compile(r"(?<![A-Za-z0-9])[A-Za-z0-9]{14}\.atlasv1\.[A-Za-z0-9_=-]{40,}"), 14),
+        regex(r"(?<![A-Za-z0-9])[A-Za-z0-9]{14}\.atlasv1\.[A-Za-z0-9_=-]{40,}"), 14),
     Shape("airtable_token", "pat", r"pat[A-Za-z0-9]{14}\.",
-        re.compile(r"(?<![A-Za-z0-9])pat[A-Za-z0-9]{14}\.[0-9a-f]{40,}"), 0),
+        regex(r"(?<![A-Za-z0-9])pat[A-Za-z0-9]{14}\.[0-9a-f]{40,}"), 0),
     Shape("mailchimp_key", "-us", r"[0-9a-f]{8}-us[0-9]",
-        re.compile(r"(?<![0-9A-Za-z])[0-9a-f]{32}-us[0-9]{1,2}(?![0-9A-Za-z])"), 32),
+        regex(r"(?<![0-9A-Za-z])[0-9a-f]{32}-us[0-9]{1,2}(?![0-9A-Za-z])"), 32),
     Shape("mailgun_key", "-", r"[0-9a-f]{20}-[0-9a-f]{8}-[0-9a-f]{8}",
-        re.compile(r"(?<![0-9A-Za-z-])[0-9a-f]{32}-[0-9a-f]{8}-[0-9a-f]{8}(?![0-9A-Za-z-])"), 32),
+        regex(r"(?<![0-9A-Za-z-])[0-9a-f]{32}-[0-9a-f]{8}-[0-9a-f]{8}(?![0-9A-Za-z-])"), 32),
     Shape("salesforce_token", "!AQ", r"!AQ[A-Za-z0-9._]{12}",
-        re.compile(r"(?<![A-Za-z0-9])00D[A-Za-z0-9]{12,15}!AQ[A-Za-z0-9._]{60,}"), 18),
+        regex(r"(?<![A-Za-z0-9])00D[A-Za-z0-9]{12,15}!AQ[A-Za-z0-9._]{60,}"), 18),
     Shape("fcm_key", ":APA91b", r":APA91b",
-        re.compile(r"(?<![A-Za-z0-9_-])AAAA[A-Za-z0-9_-]{7}:APA91b[A-Za-z0-9_-]{100,}"), 11),
-    Shape("ably_key", ".", r"\.[A-Za-z0-9_-]{6}:[A-Za-z0-9_-]{12}", re.compile(
+        regex(r"(?<![A-Za-z0-9_-])AAAA[A-Za-z0-9_-]{7}:APA91b[A-Za-z0-9_-]{100,}"), 11),
+    Shape("ably_key", ".", r"\.[A-Za-z0-9_-]{6}:[A-Za-z0-9_-]{12}", regex(
         r"(?<![A-Za-z0-9._-])[A-Za-z0-9_-]{6}\.[A-Za-z0-9_-]{6}:" r"[A-Za-z0-9_-]{40,44}(?![\w-])" ), 6),
     Shape("asana_token", "/", r"[12]/[0-9]{15}",
-        re.compile(r"(?<![\w/.])[12]/[0-9]{15,17}(?:/[0-9]{15,17})?:[0-9a-f]{32}(?![0-9A-Za-z])"), 1),
+        regex(r"(?<![\w/.])[12]/[0-9]{15,17}(?:/[0-9]{15,17})?:[0-9a-f]{32}(?![0-9A-Za-z])"), 1),
     Shape("deepl_key", ":fx", r"[0-9a-f]{8}:fx",
-        re.compile(r"(?<![0-9a-f-])[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}:fx(?![\w])"), 36),
+        regex(r"(?<![0-9a-f-])[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}:fx(?![\w])"), 36),
     Shape("apollo_key", "service:", r"service:[A-Za-z0-9_-]+:[A-Za-z0-9]",
-        re.compile(r"service:[\w-]{2,64}:[A-Za-z0-9_-]{22}(?![\w-])"), 0),
-    Shape("twilio_key", "SK", r"SK[0-9a-f]{6}", re.compile(r"(?<![0-9A-Za-z])SK[0-9a-f]{32}(?![0-9A-Za-z])"), 0),
+        regex(r"service:[\w-]{2,64}:[A-Za-z0-9_-]{22}(?![\w-])"), 0),
+    Shape("twilio_key", "SK", r"SK[0-9a-f]{6}", regex(r"(?<![0-9A-Za-z])SK[0-9a-f]{32}(?![0-9A-Za-z])"), 0),
 )  # fmt: skip
 _COMMON = {
-    ".": re.compile(r"\.(?=[A-Za-z0-9_-]{6}[.:])"),
-    "-": re.compile(r"(?<=[0-9a-f])-(?=[0-9a-f]{8}-[0-9a-f]{8}(?![0-9A-Za-z-]))"),
-    "/": re.compile(r"(?<=[12])/(?=[0-9]{15})"),
+    ".": regex(r"\.(?=[A-Za-z0-9_-]{6}[.:])"),
+    "-": regex(r"(?<=[0-9a-f])-(?=[0-9a-f]{8}-[0-9a-f]{8}(?![0-9A-Za-z-]))"),
+    "/": regex(r"(?<=[12])/(?=[0-9]{15})"),
 }
 """Literals that stand everywhere, with what stands around them in a key."""
 
@@ -318,7 +319,7 @@ KINDS = (
         Kind(
             f"service {prefix}",
             f"{_edge(prefix)}{re.escape(prefix)}(?:{'|'.join(dict.fromkeys(map(_sign, services)))})",
-            functools.partial(_keys, prefix, [(service.rule, re.compile(service.body)) for service in services]),
+            functools.partial(_keys, prefix, [(service.rule, regex(service.body)) for service in services]),
         )
         for prefix, services in _BY_PREFIX.items()
     ),

@@ -2,47 +2,45 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator
 
 from etl.redact.anchors import near
 from etl.redact.credentials import credential, is_value, looks_random
 from etl.redact.escapes import View
 from etl.redact.families import Kind
+from etl.redact.regex import regex
 from etl.redact.spans import Span
 
-_SALT = re.compile(
+_SALT = regex(
     r"(?i)(?P<name>[A-Za-z0-9_]{0,40}(?:auth|logged_in|nonce|token|secure|password|passwd|cookie|session"
     r"|jwt|secret|crypt|encryption|api"
     r"|transfer|admin|app|key|hash(?:ids?)?|security|signed_cookie)_?(?:salt|pepper))[\"']?[ ]{0,3}(?:[:=,]|=>)[ ]{0,3}"
     r"(?:[\"'](?P<quoted>[^\"'\n]{12,256})[\"']|(?P<value>[^\s\"'`<>,;]{12,256}))"
 )
-_WORDPRESS = re.compile(
+_WORDPRESS = regex(
     r"""define\(\s{0,3}["'](?:SECURE_AUTH|AUTH|LOGGED_IN|NONCE)_(?:KEY"""
     r"""|SALT)["'],\s{0,12}["'](?P<value>[^"'\n]{16,128})["']"""
 )
-_KEYS = re.compile(
+_KEYS = regex(
     r"(?i)(?P<name>(?:app|cookie|session|signing|secret|encryption|api|jwt"
     r"|previous)_?keys)[\"']?[ ]{0,3}[:=][ ]{0,3}\[?"
     r"(?P<body>[A-Za-z0-9+/=_,\"' -]{16,1024})"
 )
-_IN_KEYS = re.compile(r"[A-Za-z0-9+/_-]{16,100}={0,2}")
-_SESSION_KEYS = re.compile(r"(?i)session\(\{[^{}]{0,200}?\bkeys:[ ]?\[(?P<body>[^\]]{16,400})\]")
-_KEY = re.compile(
+_IN_KEYS = regex(r"[A-Za-z0-9+/_-]{16,100}={0,2}")
+_SESSION_KEYS = regex(r"(?i)session\(\{[^{}]{0,200}?\bkeys:[ ]?\[(?P<body>[^\]]{16,400})\]")
+_KEY = regex(
     r"""(?<![\w-])["']?[Kk](?:ey|EY)["']?[ ]{0,3}[:=][ ]{0,3}["']?(?P<value>[A-Za-z0-9+/_=-]{16,512})(?![\w./(:-])"""
 )
-_PARENT = re.compile(r"""["']?(?P<name>[A-Za-z_][\w-]{1,40})["']?\s{0,3}(?:[:=]|=>)?\s{0,3}\Z""")
-_SECTION = re.compile(r"(?m)(?:^|[\"'])[ \d\t|+>-]{0,12}\[{1,2}[\"']?(?P<name>[\w.-]{2,60})[\"']?\]{1,2}[ ]*$")
-_ABOVE = re.compile(r"""(?:\A|[\s"'])["']?(?P<name>[A-Za-z_][\w-]{1,40})["']?:[ ]*\Z""")
+_PARENT = regex(r"""["']?(?P<name>[A-Za-z_][\w-]{1,40})["']?\s{0,3}(?:[:=]|=>)?\s{0,3}\Z""")
+_SECTION = regex(r"(?m)(?:^|[\"'])[ \d\t|+>-]{0,12}\[{1,2}[\"']?(?P<name>[\w.-]{2,60})[\"']?\]{1,2}[ ]*$")
+_ABOVE = regex(r"""(?:\A|[\s"'])["']?(?P<name>[A-Za-z_][\w-]{1,40})["']?:[ ]*\Z""")
 _MARGIN = " \t0123456789|+>-"
 """What stands before the lines of blocks, patches and views of files."""
-_SETTINGS = re.compile(
-    r"(?i)[_-]?(?:settings?|options?|config(?:uration)?|params?|credentials?|service|client|provider)\Z"
-)
-_QUERY = re.compile(
+_SETTINGS = regex(r"(?i)[_-]?(?:settings?|options?|config(?:uration)?|params?|credentials?|service|client|provider)\Z")
+_QUERY = regex(
     r"[?&;](?:amp;)?(?:app_?id|auth|api_?auth|ticket|jwt|hmac|sas|auth_?code|pat)=(?P<value>[A-Za-z0-9_.~%-]{16,2048})"
 )
-_SUFFIXES = re.compile(
+_SUFFIXES = regex(
     r"(?<![A-Za-z0-9])[A-Za-z0-9_]{2,40}_(?:PAT|CREDS?|AUTH|SEED|SASL|SAS|HMAC|COOKIE|BEARER|PRIVKEY|SKEY"
     r"|CERTIFICATE|JWT|DSN_KEY"
     r"|pat|creds?|auth|seed|sas|hmac|cookie|bearer"

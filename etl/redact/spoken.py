@@ -14,6 +14,7 @@ from typing import Literal, NamedTuple
 from etl.redact.credentials import is_of_text, is_owner, is_value, looks_chosen, looks_random, memorable, phrased
 from etl.redact.escapes import View
 from etl.redact.families import Kind
+from etl.redact.regex import regex
 from etl.redact.spans import Span
 
 _BACK = 240
@@ -37,7 +38,7 @@ class Saying(NamedTuple):
 
 
 def _form(pattern: str) -> re.Pattern[str]:
-    return re.compile(pattern, re.IGNORECASE | re.DOTALL)
+    return regex(pattern, re.IGNORECASE | re.DOTALL)
 
 
 _NOUN = (
@@ -150,7 +151,7 @@ _KEY_SIGN = (
     r"(?i:(?:token|secret|key|credential|(?:^|[^a-z])pat)s?(?: [^\n{}\"<>;=]*)? ?(?:is|was|ist|lautet|es|est|jest"
     r"|[^ -~]|:)[^\n]*\n? *[\"'`*(]*[a-z0-9_.~+/=-]{16})"
 )
-_NO_KEY = re.compile(
+_NO_KEY = regex(
     r"(?i)\b(?:ids?|hash(?:ed|es)?|sha[-\d]*|md5|digest|checksum|fingerprint|commit|counts?|limit|budget"
     r"|names?|versions?|public"
     r"|primary|cache|partition|idempotency|foreign|sort|routing|object|s3|page|next|prev|cursor"
@@ -160,16 +161,16 @@ _NO_KEY = re.compile(
     r"|deduplication|map|row)\b"
 )
 """What makes a value near "key" or "token" something else's."""
-_OF_US = re.compile(
+_OF_US = regex(
     r"(?i)(?:my|our|your|this|new|prod|production|staging|test|live|dev|sandbox|license|licence|activation)[ ]\Z"
 )
-_FOR_US = re.compile(
+_FOR_US = regex(
     r"(?i)\b(?:api|account|service|server|client|app|integration|gateway|cluster|dashboard|console|billing)\b"
 )
-_OF_HASH = re.compile(r"(?i)\b(?:commit|revision|sha[-\d]*|hash|digest|checksum|build|image)\b[^.;]*\Z")
-_TOUCHING = re.compile(r"[A-Za-z][A-Za-z0-9_-]*\Z")
-_CAMEL = re.compile(r"(?<=[a-z])(?=[A-Z])")
-_CHANGED = re.compile(
+_OF_HASH = regex(r"(?i)\b(?:commit|revision|sha[-\d]*|hash|digest|checksum|build|image)\b[^.;]*\Z")
+_TOUCHING = regex(r"[A-Za-z][A-Za-z0-9_-]*\Z")
+_CAMEL = regex(r"(?<=[a-z])(?=[A-Z])")
+_CHANGED = regex(
     r"(?i)(?<![a-z])(?:re)?(?:set|chang|updat|rotat|switch|make|made|put|pick|chose|modif|alter|configur|init)|has.?o"
 )
 _TRAILING = ".,;:!?)]}>*"

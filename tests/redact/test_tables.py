@@ -265,7 +265,7 @@ def test_policies() -> None:
 
 
 def test_the_version_names_the_rules() -> None:
-    assert REDACTOR.version.startswith("secrets-3+kingfisher-secret-scanner-")
+    assert REDACTOR.version.startswith("secrets-4+kingfisher-secret-scanner-")
     assert Redactor("none").version == "none"
 
 
