@@ -114,7 +114,8 @@ def facts(row: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
     lines = (
         ("task", _joined(row["task_id"])),
         ("group", _joined(row["group_id"], _labelled("attempt", row["sample_index"]))),
-        ("model", _joined(row["model"], row["provider"], row["policy_version"], row["agent"])),
+        ("model", _joined(row["model"], row["provider"], row["policy_version"])),
+        ("agent", _joined(row["agent"])),
         ("log", _joined(row["origin"], row["adapter"], row["source"], row["day"])),
         ("file", _place(row)),
         ("time", _span(row["started_at"], row["ended_at"])),

@@ -24,19 +24,23 @@ def _complete_target(_ctx: click.Context, _param: click.Parameter, incomplete: s
     return [CompletionItem(name, help=t.about) for name, t in targets().items() if name.startswith(incomplete)]
 
 
-def _list_targets(ctx: click.Context, _param: click.Parameter, wanted: bool) -> None:
+def _list_targets(as_json: bool) -> int:
     """`--list`: the table of targets, and no export."""
-    if not wanted or ctx.resilient_parsing:
-        return
     from etl.cli.tables import console, print_listing
+    from etl.cli.values import print_json
     from etl.exports.target import targets
 
-    print_listing(
-        console(), ["target", "file", "about"],
-        [(", ".join((t.name, *t.aliases)), "jsonl" if t.schema() is None else "parquet", t.about)
-         for t in targets().values()],
-    )  # fmt: skip
-    ctx.exit(DONE)
+    columns = ("target", "aliases", "file", "about")
+    rows = [
+        (target.name, list(target.aliases), "jsonl" if target.schema() is None else "parquet", target.about)
+        for target in targets().values()
+    ]
+    if as_json:
+        print_json({"targets": [dict(zip(columns, row, strict=True)) for row in rows]})
+    else:
+        listed = [(", ".join((name, *aliases)), file, about) for name, aliases, file, about in rows]
+        print_listing(console(), ["target", "file", "about"], listed)
+    return DONE
 
 
 class _Bounds(click.ParamType[tuple[float, float]]):
@@ -56,20 +60,11 @@ _COUNT = click.IntRange(min=1)
 
 
 @click.command()
-@click.argument("target", shell_complete=_complete_target)
-@click.option(
-    "--out", required=True, metavar="DIR", type=click.Path(), help="Folder to write: empty, or not there yet."
-)
+@click.argument("target", required=False, shell_complete=_complete_target)
+@click.option("--out", metavar="DIR", type=click.Path(), help="Folder to write: empty, or not there yet.  [required]")
 @lake_option
 @json_option
-@click.option(
-    "--list",
-    is_flag=True,
-    is_eager=True,
-    expose_value=False,
-    callback=_list_targets,
-    help="List the targets, and exit.",
-)
+@click.option("--list", "list_targets", is_flag=True, help="List the targets, and exit.")
 @click.option("--where", metavar="SQL", help="Rows to take: a condition over the view `rollouts`.")
 @click.option("--since", metavar="BATCH", help="Only rows that came or changed after this batch (`etl changes`).")
 @click.option(
@@ -114,10 +109,11 @@ _COUNT = click.IntRange(min=1)
     help="Write what became of each row (.parquet, .csv).",
 )
 def export(
-    target: str,
-    out: str,
+    target: str | None,
+    out: str | None,
     lake: str,
     as_json: bool,
+    list_targets: bool,
     where: str | None,
     since: str | None,
     reasoning: str | None,
@@ -132,6 +128,13 @@ def export(
     """
     from etl.cli.values import print_json
     from etl.exports.run import export as run_export
+
+    if list_targets:
+        return _list_targets(as_json)
+    if target is None or out is None:
+        raise click.UsageError(
+            "Missing argument 'TARGET' (--list lists them)." if target is None else "Missing option '--out'."
+        )
 
     with _shown() as progress:
         report = run_export(
@@ -179,7 +182,9 @@ def _print(report: ExportReport) -> None:
     )
     told = [("in the lake", report.in_lake, ""), ("selected", report.selected, report.request.where or "all")]
     told += [(f"- {reason}", count, DROPS[reason]) for reason, count in report.dropped.items()]
-    told += [("used", report.used, "")]
+    leave_out = "`--where \"origin = 'traffic'\"` leaves them out"
+    simulated = f"{report.simulated:,} of them simulated; {leave_out}" if report.simulated else ""
+    told += [("used", report.used, simulated)]
     told += [(f"~ {rule}", count, REPAIRS[rule]) for rule, count in report.repaired.items()]
     print_listing(out, ["rows", "n", "why"], told)
     for split, counts in report.splits.items():

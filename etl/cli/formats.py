@@ -5,14 +5,18 @@ from __future__ import annotations
 import click
 
 from etl.cli.exits import DONE
-from etl.cli.options import json_option
+from etl.cli.options import complete_format, json_option
 
 
 @click.command()
+@click.argument("names", nargs=-1, metavar="[NAME]...", shell_complete=complete_format)
 @json_option
 @click.option("--map-example", is_flag=True, help="Print a map for logs of your own (`etl ingest --map`), to fill in.")
-def formats(as_json: bool, map_example: bool) -> int:
-    """List the formats that can be read, and the rules by which each leaves records out."""
+def formats(names: tuple[str, ...], as_json: bool, map_example: bool) -> int:
+    """List the formats that can be read, and the rules by which each leaves records out.
+
+    NAME shows that format alone.
+    """
     if map_example:
         from etl.mapping import EXAMPLE
 
@@ -23,11 +27,11 @@ def formats(as_json: bool, map_example: bool) -> int:
         else:
             click.echo(EXAMPLE, nl=False)
         return DONE
-    from etl.adapter import adapters
+    from etl.adapter import adapter_named, adapters
     from etl.cli.tables import console
     from etl.cli.values import print_json
 
-    known = adapters().values()
+    known = [adapter_named(name) for name in names] if names else adapters().values()
     if as_json:
         print_json(
             {

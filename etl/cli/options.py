@@ -20,7 +20,7 @@ def _known_format(_ctx: click.Context, _param: click.Parameter, value: str | Non
     return None if value is None else adapter_named(value).name
 
 
-def _complete_format(_ctx: click.Context, _param: click.Parameter, incomplete: str) -> list[CompletionItem]:
+def complete_format(_ctx: click.Context, _param: click.Parameter, incomplete: str) -> list[CompletionItem]:
     """Names that begin with what is typed so far."""
     from etl.adapter import adapters
 
@@ -76,7 +76,7 @@ def format_option(command: Command) -> Command:
         "format_name",
         metavar="NAME",
         callback=_known_format,
-        shell_complete=_complete_format,
+        shell_complete=complete_format,
         help="Read every file as this format (`etl formats` lists them).",
     )(command)
 

@@ -27,6 +27,8 @@ class ExportReport(NamedTuple):
     selected: int
     used: int
     """Rows that are in the files: for a pair two."""
+    simulated: int
+    """Of these."""
     records: int
     dropped: dict[str, int]
     repaired: dict[str, int]
@@ -50,6 +52,7 @@ class ExportReport(NamedTuple):
                 "in_lake": self.in_lake,
                 "selected": self.selected,
                 "used": self.used,
+                "simulated": self.simulated,
                 "dropped": self.dropped,
                 "repaired": self.repaired,
             },

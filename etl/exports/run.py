@@ -19,6 +19,7 @@ from etl.exports.examine import Reading, examine
 from etl.exports.heldout import HeldOut
 from etl.exports.near import NearDuplicates
 from etl.exports.plan import choose, decide
+from etl.exports.reasons import DROPS
 from etl.exports.report import ExportReport, difficulty, dropped, in_order, split_counts
 from etl.exports.request import MissingResults, Request, check_request
 from etl.exports.target import Target, target_named
@@ -140,8 +141,9 @@ class _Run:
         ]
         report = ExportReport(
             target.name, str(folder), str(place), version, self._request,
-            _number(connection, "SELECT count(*) FROM rollouts_stored"), selected, used, records,
-            left_out, in_order(done.repairs), split_counts(connection, done.files), difficulty(connection), done.files,
+            _number(connection, "SELECT count(*) FROM rollouts_stored"), selected, used,
+            _number(connection, _SIMULATED), records, left_out, in_order(done.repairs),
+            split_counts(connection, done.files), difficulty(connection), done.files,
         )  # fmt: skip
         texts = {
             "README.md": export_card(target, written_schema(target, self._request.columns), done.files),
@@ -151,6 +153,13 @@ class _Run:
         for name, text in texts.items():
             (staging / name).write_text(text, encoding="utf-8")
         return report
+
+
+_SIMULATED = """
+    SELECT count(*) FROM rollouts_stored
+    WHERE origin = 'simulation' AND rollout_id IN (SELECT rollout_id FROM plan WHERE reason IS NULL)
+"""
+"""How many of the rows in the files no traffic has shown."""
 
 
 def _check_fit(target: Target, request: Request) -> None:
@@ -205,7 +214,9 @@ def _nothing(target: Target, selected: int, left_out: dict[str, int]) -> str:
     if not selected:
         return 'nothing to export: no row is selected; see what there is with: etl sql "SELECT count(*) FROM rollouts"'
     counts = ", ".join(f"{reason} {count:,}" for reason, count in left_out.items())
-    return f"nothing to export for {target.name}: {selected:,} rows selected, and all left out ({counts})"
+    most = max(left_out, key=lambda reason: left_out[reason])
+    why = f"{most}: {DROPS[most]}"
+    return f"nothing to export for {target.name}: {selected:,} rows selected, and all left out ({counts}). {why}"
 
 
 def _save_verdicts(connection: duckdb.DuckDBPyConnection, path: Path) -> None:

@@ -184,6 +184,9 @@ def test_formats_and_detect(etl, samples):
     names = [known["name"] for known in json.loads(out)["formats"]]
     assert code == DONE
     assert {"openai_messages", "tau_bench"} <= set(names)
+    code, out, _err = etl("formats", "codex", "--json")
+    assert [known["name"] for known in json.loads(out)["formats"]] == ["codex"]
+    assert "known formats: " in etl("formats", "nonsense")[2]
     code, out, _err = etl("formats")
     assert all(name in out for name in names)
     code, out, _err = etl("detect", samples / "openai_messages" / "chat.jsonl", "--json")

@@ -77,6 +77,12 @@ def test_one_clear_line_for_what_cannot_be(lake: Path, tmp_path: Path, capsys: p
     assert (code, "no row is selected" in said) == (1, True)
     code, said = line("sft", "--out", out, "--where", "prompt = 'broken'")
     assert (code, "1 rows selected, and all left out (missing_result 1)" in said) == (1, True)
+    code, said = line("tokens", "--out", out)
+    assert (code, ". no_tokens: The row" in said, "`--tokenizer NAME`" in said) == (1, True, True)
+    code, said = line("dpo", "--out", out, "--where", "prompt = 'question 1'")
+    assert (code, "two scored attempts at the same prompt" in said) == (1, True)
+    code, said = line("--out", out)
+    assert (code, "--list lists them" in said) == (2, True)
     code, said = line("sft", "--out", str(lake))
     assert (code, "is not empty" in said) == (2, True)
     code, said = line("sft", "--out", out, "--where", "rewrad > 1")
@@ -101,8 +107,20 @@ def test_the_command_prints_what_was_left_out(lake: Path, tmp_path: Path, capsys
     assert verdicts.read_text(encoding="utf-8").count("exported") == 30
     assert run(["export", "kto", "--out", str(tmp_path / "b"), "--lake", str(lake), "--json"]) == 0
     assert json.loads(capsys.readouterr().out)["rows"]["dropped"] == {"missing_result": 1}
+    assert run(["export", "--list", "--json"]) == 0
+    listed = json.loads(capsys.readouterr().out)["targets"]
+    assert [(told["aliases"], told["file"]) for told in listed if told["target"] == "grpo"] == [(["rl"], "parquet")]
     assert run(["export", "--list"]) == 0
     assert all(name in capsys.readouterr().out for name in ("llamafactory",))
+
+
+def test_simulated_rows_are_counted(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    simulated = ask("s", "question s", "answer s") | {"origin": "simulation"}
+    lake_of(tmp_path / "mixed", [simulated, *(ask(f"r{n}", f"question {n}", f"answer {n}") for n in range(3))])
+    assert run(["export", "sft", "--out", str(tmp_path / "a"), "--lake", str(tmp_path / "mixed")]) == 0
+    assert "1 of them simulated; `--where \"origin = 'traffic'\"` leaves them out" in capsys.readouterr().out
+    told = json.loads((tmp_path / "a" / "export.json").read_text(encoding="utf-8"))["rows"]
+    assert (told["used"], told["simulated"]) == (4, 1)
 
 
 def test_wherever_it_fails_nothing_is_left(lake: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
