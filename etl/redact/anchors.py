@@ -23,6 +23,14 @@ def around(view: View, words: Iterable[str], pattern: re.Pattern[str], *, reach:
         yield found[start]
 
 
+def starting(view: View, words: Iterable[str], pattern: re.Pattern[str]) -> Iterator[re.Match[str]]:
+    """The matches of a pattern that begin with one of some words (in lower case)."""
+    for word in words:
+        for place in view.places(word):
+            if match := pattern.match(view.text, place):
+                yield match
+
+
 def near(view: View, words: Iterable[str], pattern: re.Pattern[str], *, reach: int = 700) -> Iterator[re.Match[str]]:
     """The matches of a pattern, each with one of some words (in lower case) in it and no longer than `reach`."""
     places = sorted(place for word in words for place in view.places(word))

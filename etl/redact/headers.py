@@ -7,6 +7,7 @@ import binascii
 import re
 from collections.abc import Iterator
 
+from etl.redact.anchors import starting
 from etl.redact.credentials import Credential, is_value, looks_random, mixed, plausible
 from etl.redact.escapes import View
 from etl.redact.families import Kind
@@ -119,8 +120,8 @@ def _is_login(value: str) -> bool:
 
 def _cookies(view: View) -> Iterator[Span]:
     text, done = view.text, 0
-    for form in (_SET, _NAMED_SESSION, _STORED):
-        for kept in form.finditer(text):
+    for form, words in ((_SET, ("cookie", "jar")), (_NAMED_SESSION, ("name",)), (_STORED, ("cookies",))):
+        for kept in starting(view, words, form):
             if _opens(kept["name"], kept["value"]):
                 yield view.span(*kept.span("value"), "cookie")
     for place in view.places("curl"):

@@ -7,7 +7,7 @@ import re
 from collections.abc import Iterator
 from typing import Literal, NamedTuple
 
-from etl.redact.anchors import near
+from etl.redact.anchors import near, starting
 from etl.redact.credentials import is_value, looks_chosen, looks_random, memorable
 from etl.redact.escapes import View
 from etl.redact.families import Kind
@@ -24,6 +24,8 @@ class Login(NamedTuple):
     marks: tuple[str, ...]
     """In lower case: one of them is in every match."""
     test: Literal["memorable", "chosen", "any", "token"] = "memorable"
+    first: bool = False
+    """Every match begins with one of the marks."""
 
 
 _LITERAL = r"""[bfrNu@]{0,2}["'](?P<value>[^"'\n]{6,256})["']"""
@@ -199,8 +201,9 @@ _LOGINS = (
             rf"\binit(?:ialize)?)\(\s{{0,12}}(?:{_ARGUMENT},\s{{0,12}})?{_LITERAL}[ ]{{0,2}}[,)]"
         ),
         r"(?i:(?:new \w+|client|_api|configure|init(?:ialize)?)\([^()]*[\"'])",
-        ("client(", "api(", "new ", "configure(", "init(", "initialize("),
+        ("client(", "_api(", "new ", "configure(", "init(", "initialize("),
         "token",
+        first=True,
     ),
     Login(
         regex(
@@ -222,7 +225,7 @@ _PLAIN_ID = regex(r"(?i)\A[0-9a-f-]+\Z|\A(?:ca|pk|pub|public|app|proj|project|or
 
 
 def _beside(login: Login, view: View) -> Iterator[Span]:
-    for match in near(view, login.marks, login.form):
+    for match in (starting if login.first else near)(view, login.marks, login.form):
         value = match["value"].rstrip(".,")
         if is_value(value, "") and not _ELSEWHERE.search(value) and _holds(login.test, value):
             yield view.span(match.start("value"), match.start("value") + len(value), "password", 1)
