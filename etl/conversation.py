@@ -114,7 +114,8 @@ class Identity(msgspec.Struct, frozen=True, gc=False):
 class Conversation(msgspec.Struct, gc=False):
     """One attempt, whole. Give `native_id` only where the log's id is globally unique and names this conversation for
     good; otherwise give `local_id` (or nothing), and the spine adds a hash of the record and its occurrence in the
-    file.
+    file. Of versions under one `native_id` that with most `n_records` stays, then that with the latest `ended_at`: give
+    both where the log has them, since an edit that changes neither may lose to what it replaces (and is counted).
     """
 
     messages: list[Message]

@@ -139,12 +139,15 @@ class Report:
         for adapter, rows in self.assembled.items():
             by_adapter[adapter].rows = rows
         shown = ("files", "records_in", "records_used", "rows", "rejects", "ignored")
+        counts = self.rows._asdict()
+        superseded = counts.pop("superseded")
         return {
             "batch_id": self.batch_id,
             "files": self.state_counts(),
             "records_in": sum(sums.records_in for sums in self.sums.values()),
             "records_used": sum(sums.records_used for sums in self.sums.values()),
-            "rows": self.rows._asdict(),
+            "rows": counts,
+            **({"superseded": superseded} if superseded else {}),
             "rejects": dict(sorted(self.rejects().items())),
             "ignored": dict(sorted(self.ignored().items())),
             "by_adapter": {

@@ -51,6 +51,14 @@ def _lines(report: Report) -> Iterator[tuple[str, str]]:
         yield "", f"{adapter}: {_plural(sums['files'], 'file')}, {made}"
     if not report.dry_run:
         yield "rows", _counts(told["rows"], ("added", "replaced", "removed", "unchanged"))
+        if superseded := report.rows.superseded:
+            yield (
+                "",
+                (
+                    f"{_plural(superseded, 'reading')} left out: the row that stays says something else and is as long "
+                    "and as late; an `ended_at` that grows with each edit would tell which is newer"
+                ),
+            )
     used, ignored, rejected = told["records_used"], sum(told["ignored"].values()), sum(told["rejects"].values())
     yield "records", f"{told['records_in']:,} read: {used:,} used, {ignored:,} ignored, {rejected:,} rejected"
     rules = sorted(told["ignored"].items(), key=lambda item: (-item[1], item[0]))

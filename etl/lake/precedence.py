@@ -5,6 +5,9 @@ another one made the live row, later end, newer adapter, more non-null leaves, l
 equal in all of these the live one stays, and nothing is written. The hash is of what the source says, so a source that
 is read again under a stricter policy replaces its rows, and under a laxer one does not. Labels given in the lake
 (`etl/lake/labels.py`) have no say in it and pass to the row that stays.
+
+Leaves and hash say nothing of which came later: a reading that lost by them alone is counted (`superseded`), since it
+may be an edit that the log gives no time of.
 """
 
 from __future__ import annotations
@@ -41,6 +44,10 @@ class RowCounts(NamedTuple):
     replaced: int
     removed: int
     unchanged: int
+    superseded: int = 0
+    """Readings that were left out though they say something else than the row that stays and are as long, as late and
+    by as new an adapter.
+    """
 
 
 def decide_rollouts(lookup: Lookup, conversations: Mapping[str, Set[str]]) -> RowCounts:
@@ -62,16 +69,18 @@ def decide_rollouts(lookup: Lookup, conversations: Mapping[str, Set[str]]) -> Ro
     _contest(lookup)
     _count_leaves_of_ties(lookup)
     _drop_losers(lookup)
-    [(total, added, replaced, removed)] = lookup.run(
+    [(total, added, replaced, removed, superseded)] = lookup.run(
         """
         SELECT (SELECT count(DISTINCT rollout_id) FROM staged),
             (SELECT count(DISTINCT rollout_id) FROM fresh ANTI JOIN live USING (rollout_id)),
             (SELECT count(*) FROM winners SEMI JOIN live USING (rollout_id) WHERE side = 'staged'),
-            (SELECT count(*) FROM gone)
+            (SELECT count(*) FROM gone),
+            (SELECT count(DISTINCT (lost.rollout_id, lost.row_hash)) FROM ranked lost JOIN winners USING (rollout_id)
+                WHERE lost.side = 'staged' AND lost.is_tied AND lost.row_hash <> winners.row_hash)
         """
     )
     carry_labels(lookup)
-    return RowCounts(added, replaced, removed, total - added - replaced)
+    return RowCounts(added, replaced, removed, total - added - replaced, superseded)
 
 
 def _contest(lookup: Lookup) -> None:
@@ -124,14 +133,14 @@ def _drop_losers(lookup: Lookup) -> None:
     """Makes `winners` (of the contested ids) and drops every other row of theirs."""
     lookup.run(
         """
-        CREATE TABLE ranked AS SELECT rollout_id, side, file, position,
+        CREATE TABLE ranked AS SELECT rollout_id, side, file, position, row_hash, place = 1 AS is_tied,
             row_number() OVER (PARTITION BY rollout_id
                 ORDER BY place, coalesce(leaves, 0) DESC, row_hash DESC, redacted DESC, side, file, position) AS place
         FROM contest LEFT JOIN counts USING (side, file, position)
         """
     )
     lookup.run("INSERT INTO dropped SELECT side, file, position FROM ranked WHERE place > 1")
-    lookup.run("CREATE TABLE winners AS SELECT rollout_id, side FROM ranked WHERE place = 1")
+    lookup.run("CREATE TABLE winners AS SELECT rollout_id, side, row_hash FROM ranked WHERE place = 1")
 
 
 def _leaves_of_rows(path: str, positions: pa.Array) -> pa.Table:

@@ -117,6 +117,17 @@ def test_the_adapter_of_the_readme_reads_its_log(tmp_path):
     assert [message["role"] for message in rollout["messages"]] == ["user", "assistant", "tool", "assistant"]
     assert (rollout["steps"][0]["tool"], rollout["steps"][0]["result"]) == ("track_parcel", "in transit")
     assert str(rollout["started_at"]) == "2026-03-02 09:14:00+00:00"
+    edited = ticket.replace("on its way", "in your hands").replace("09:20", "09:45")
+    again = _ingested(tmp_path, "edited.jsonl", edited, environment)
+    assert (again["rows"]["replaced"], "superseded" in again) == (1, False)
+    silent = _ingested(tmp_path, "silent.jsonl", edited.replace("in your hands", "in your house"), environment)
+    assert silent["rows"]["replaced"] + silent.get("superseded", 0) == 1, "which one stays is by hash; never in silence"
+
+
+def _ingested(folder, name, text, environment):
+    (folder / name).write_text(text, encoding="utf-8")
+    command = [sys.executable, "-m", "etl", "ingest", name, "--json"]
+    return json.loads(subprocess.run(command, cwd=folder, env=environment, capture_output=True, check=True).stdout)
 
 
 def test_every_command_is_in_the_readme():

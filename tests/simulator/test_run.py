@@ -70,7 +70,7 @@ def test_a_lake_takes_rows_once_and_more_rows_keep_the_first(tmp_path, capsys):
     first = etl.simulate(budget=60, **given)
     assert first.report.rows.added == len(first) == 60
     more = etl.simulate(budget=80, **given)
-    assert more.report.rows._asdict() == {"added": 20, "replaced": 0, "removed": 0, "unchanged": 60}
+    assert more.report.to_json()["rows"] == {"added": 20, "replaced": 0, "removed": 0, "unchanged": 60}
     assert said(etl.simulate(budget=80, **{**given, "lake": None})) == said(more)
     rows = etl.connect(lake).execute(
         "SELECT count(*), count(DISTINCT rollout_id), min(origin), min(adapter), min(day) FROM rollouts"
