@@ -140,14 +140,14 @@ class Report:
             by_adapter[adapter].rows = rows
         shown = ("files", "records_in", "records_used", "rows", "rejects", "ignored")
         counts = self.rows._asdict()
-        superseded = counts.pop("superseded")
+        left_out = {name: count for name in ("superseded", "copies") if (count := counts.pop(name))}
         return {
             "batch_id": self.batch_id,
             "files": self.state_counts(),
             "records_in": sum(sums.records_in for sums in self.sums.values()),
             "records_used": sum(sums.records_used for sums in self.sums.values()),
             "rows": counts,
-            **({"superseded": superseded} if superseded else {}),
+            **left_out,
             "rejects": dict(sorted(self.rejects().items())),
             "ignored": dict(sorted(self.ignored().items())),
             "by_adapter": {

@@ -51,6 +51,8 @@ def _lines(report: Report) -> Iterator[tuple[str, str]]:
         yield "", f"{adapter}: {_plural(sums['files'], 'file')}, {made}"
     if not report.dry_run:
         yield "rows", _counts(told["rows"], ("added", "replaced", "removed", "unchanged"))
+        if copies := report.rows.copies:
+            yield "", f"{_plural(copies, 'reading')} left out: another of this run says the same of the same rollout"
         if superseded := report.rows.superseded:
             yield (
                 "",

@@ -48,6 +48,10 @@ class RowCounts(NamedTuple):
     """Readings that were left out though they say something else than the row that stays and are as long, as late and
     by as new an adapter.
     """
+    copies: int = 0
+    """Readings that say the same of a rollout as another of the commit: a file that lies in two places, or equal
+    answers in files that say nothing to tell them apart.
+    """
 
 
 def decide_rollouts(lookup: Lookup, conversations: Mapping[str, Set[str]]) -> RowCounts:
@@ -69,9 +73,10 @@ def decide_rollouts(lookup: Lookup, conversations: Mapping[str, Set[str]]) -> Ro
     _contest(lookup)
     _count_leaves_of_ties(lookup)
     _drop_losers(lookup)
-    [(total, added, replaced, removed, superseded)] = lookup.run(
+    [(total, copies, added, replaced, removed, superseded)] = lookup.run(
         """
         SELECT (SELECT count(DISTINCT rollout_id) FROM staged),
+            (SELECT count(*) - count(DISTINCT (rollout_id, row_hash)) FROM staged),
             (SELECT count(DISTINCT rollout_id) FROM fresh ANTI JOIN live USING (rollout_id)),
             (SELECT count(*) FROM winners SEMI JOIN live USING (rollout_id) WHERE side = 'staged'),
             (SELECT count(*) FROM gone),
@@ -80,7 +85,7 @@ def decide_rollouts(lookup: Lookup, conversations: Mapping[str, Set[str]]) -> Ro
         """
     )
     carry_labels(lookup)
-    return RowCounts(added, replaced, removed, total - added - replaced, superseded)
+    return RowCounts(added, replaced, removed, total - added - replaced, superseded, copies)
 
 
 def _contest(lookup: Lookup) -> None:

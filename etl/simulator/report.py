@@ -64,7 +64,7 @@ class SimulationReport:
         told: dict[str, Any] = {
             "batch_id": self.batch_id, "spec": self.name, "seed": self.seed, "asks": self.asks,
             "attempts": self.attempts,
-            "rows": {name: count for name, count in self.rows._asdict().items() if name != "superseded"},
+            "rows": dict(zip(("added", "replaced", "removed", "unchanged"), self.rows, strict=False)),
             "drawn_again": {"repeated": self.repeated, "copies_of_traffic": self.copies, "left_out": self.left_out},
             "tuples": {
                 "strength": self.strength, "planned": self.planned, "covered": self.covered,

@@ -87,7 +87,9 @@ def test_the_greatest_of_all_arrivals_stays(
             and not _says(before.get(found["rollout_id"]), found)
         }
         added, unchanged = len(staged - before.keys()), len(staged & before.keys() - changed)
-        assert counts == RowCounts(added, len(changed), 0, unchanged, len(left_out))
+        readings = [(found["rollout_id"], found["row_hash"]) for group in groups for found in group]
+        copies = len(readings) - len(set(readings))
+        assert counts == RowCounts(added, len(changed), 0, unchanged, len(left_out), copies)
     live = [found for found in rows_of(shared_lake) if found["rollout_id"].startswith(example)]
     assert {found["rollout_id"]: rank(found) for found in live} == {
         name: rank(found) for name, found in greatest.items()
