@@ -16,7 +16,7 @@ GROUPS = {
         "locked", "permissions", "remote", "row", "scanning", "schema", "shipped", "times", "values",
     },
     "reading": {
-        "adapter", "adapters", "beside", "calls", "coerce", "columns", "detection", "discover", "framing", "journal",
+        "adapter", "adapters", "beside", "calls", "coerce", "columns", "detection", "discover", "walk", "framing", "journal",
         "mapped", "mapping", "normalise", "opening", "tabular", "tools", "transcript", "zipped",
     },
     "storing": {"card", "keys", "lake", "policies", "redact"},
