@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
 WINDOW = kept.WINDOW
 OVERLAP = 1 << 13
-_SLICE = 1 << 23
+_SLICE = 1 << 21
 _GROUP = 32
 _ROUNDS = 8
 _NUMBER = re.compile(r"-?[0-9]+(?:\.[0-9]+)?(?:[eE][+-]?[0-9]+)?")
@@ -154,7 +154,7 @@ def _windows_of_long(data: memoryview, personal: Personal | None, *, in_ascii: b
 
 
 def _slices(texts: pa.Array) -> Iterator[pa.Array]:
-    """A column in slices of about 8 MB, so that the copies a search makes stay small."""
+    """A column in slices of about 2 MB, so that the copies a search makes stay small."""
     start = 0
     while start < len(texts):
         ends = text_ends(texts)
