@@ -75,8 +75,10 @@ class Goose(Adapter):
                 yield _session(value, listed, [record])
             elif _is_message(value):
                 alone.setdefault(identifier(value.get("session_id")) or "", []).append(record)
-            elif isinstance(value, dict) and _is_metadata(value) and text(value.get("id")):
+            elif isinstance(value, dict) and _is_metadata(value) and text(value.get("id")) and value["id"] not in held:
                 held[value["id"]] = record
+            elif isinstance(value, dict) and _is_metadata(value) and value.get("id") in held:
+                yield Unusable(record, "repeated_id", "another session of this file has the same id: the first counts")
             elif session is None and not alone and isinstance(value, dict) and _is_metadata(value):
                 session = record
             else:
