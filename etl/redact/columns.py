@@ -12,7 +12,9 @@ from etl.redact.regex import regex
 from etl.redact.spans import Span
 
 _HEAD = regex(r"[\"'`]?(?P<name>[A-Za-z][A-Za-z0-9_ -]{2,40}?)[\"'`*]{0,2}[ ]{0,24}")
-_SEPARATORS = (",", ";", "|", "\t")
+_SEPARATORS = (",", ";", "|", "\t", "?")
+_DRAWN = set("-=+|: ?")
+"""What lines between rows consist of; `?` stands for what is drawn."""
 _NOUNS = ("passw", "pwd", "secret", "token", "key")
 _CLOSED = regex(r"""(?<=[^\s,;|])["'](?=[,}\]]|\Z)""")
 """Where the text ends that a table is the last of."""
@@ -51,7 +53,7 @@ def _table(view: View, start: int) -> Iterator[Span]:
     head = text[opened:end]
     for separator in _SEPARATORS:
         names = head.split(separator)
-        if separator != "|" and not all(name.strip(" \"'") for name in names):
+        if separator not in ("|", "?") and not all(name.strip(" \"'") for name in names):
             continue
         if not 2 <= len(names) <= _WIDEST or any(len(name) > 60 for name in names[1:-1]):
             continue
@@ -107,6 +109,11 @@ def _rows(view: View, at: int, separator: str, width: int, wanted: dict[int, Cre
         end = text.find("\n", at)
         line = text[at : end if end >= 0 else len(text)]
         cells = line.split(separator)
+        if len(line) > 4 and _DRAWN.issuperset(line):
+            at = end + 1
+            if end < 0:
+                return
+            continue
         if len(cells) != width:
             line = _CLOSED.split(line, maxsplit=1)[0]
             cells = line.split(separator)

@@ -9,68 +9,17 @@ from __future__ import annotations
 import functools
 import re
 from collections.abc import Iterator
-from typing import Literal, NamedTuple
 
+from etl.redact.command_forms import ARGUMENTS, FED, WORD, Command, option, words
 from etl.redact.credentials import is_value, looks_chosen, looks_random, memorable, mixed, phrased
 from etl.redact.escapes import View
 from etl.redact.families import Kind
 from etl.redact.regex import regex
 from etl.redact.spans import Span
 
-_WORD = r"""["']?(?P<value>[^\s"'`<>|;]{4,512})"""
-_ARGUMENTS = r"[^\n|;&]{0,240}?"
-
-
-class Command(NamedTuple):
-    """One form of a command, matched where `literal` stands."""
-
-    literal: str
-    """In lower case, part of every match, and good for the sifting of whole columns."""
-    form: re.Pattern[str]
-    rule: str = "password"
-    test: Literal["mixed", "chosen", "random", "any", "encoded"] = "mixed"
-    back: int = 0
-    """How many characters before the literal belong to the form, which then ends there."""
-    sift: str = ""
-    """What a string must match (in RE2, on its padded form) before the form can match."""
-    option: bool = False
-    """The literal is the name of a command, which a space follows."""
-
-
-def _option(literal: str, options: str, test: Literal["mixed", "chosen"] = "mixed", rule: str = "password") -> Command:
-    """A command whose option, with or without a space or equals sign, is followed by the value."""
-    form = rf"{re.escape(literal)}\b{_ARGUMENTS}[ ](?:{options}){_WORD}"
-    return Command(
-        literal,
-        regex(form, re.IGNORECASE),
-        rule,
-        test,
-        sift=rf"{literal}[^\n|;&]* (?:{options})[^ ]{{4}}",
-        option=True,
-    )
-
-
-def _words(
-    literal: str, pattern: str, test: Literal["mixed", "chosen", "random", "any"], rule: str = "token"
-) -> Command:
-    return Command(literal, regex(pattern, re.IGNORECASE), rule, test)
-
-
-_PIPED = (
-    r"""(?:echo|printf)[ ](?:-\w+[ ])?(?:["']%s(?:\\n)?["'][ ])?["']?(?P<value>[^\s"'|]{4,512})["']?[ ]?\|[ ]?"""
-    r"(?:[\w./-]+[ ]){0,12}\Z"
-)
-_FED = (
-    r"""(?:echo|printf)[ ](?:-\w+[ ])?(?:["']?%s(?:\\n)?["']?[ ])?["']?(?:[\w.-]{1,40}:(?=[^\n|"""
-    r"""]{4,128}\|[^\n|]{0,40}passwd))?(?P<value>[^\s"'|`]{6,512})["']?[ ]?\|[ ]?"""
-    r"(?!(?:grep|rg|sed|awk|tee|cut|jq|wc|tr|base64|sha\w+|md5\w*|xargs|less|head|tail|sort)\b)"
-    r"[^\n|;&]{0,100}?(?:[ -]|\A)(?:log-?in|sign-?in|auth\w*|passwd|password[\w-]*|smbpasswd|"
-    r"chpasswd|secrets?|tokens?|unlock|[\w-]*stdin|passphrase[\w-]*|kinit|cryptsetup|openconnect)\b"
-)
-"""What is said to a command that asks for a secret."""
 _COMMANDS = (
     *(
-        _option(name, r"-p[ =]")
+        option(name, r"-p[ =]")
         for name in (
             "docker login",
             "podman login",
@@ -94,9 +43,9 @@ _COMMANDS = (
             "argocd login",
         )
     ),
-    *(_option(name, r"-p[ =]?", "chosen") for name in ("mongo", "mongosh", "mongodump", "mongorestore", "mongoexport")),
+    *(option(name, r"-p[ =]?", "chosen") for name in ("mongo", "mongosh", "mongodump", "mongorestore", "mongoexport")),
     *(
-        _option(name, r"(?-i:-P)[ ]?", "chosen")
+        option(name, r"(?-i:-P)[ ]?", "chosen")
         for name in (
             "sqlcmd",
             "bcp",
@@ -110,9 +59,9 @@ _COMMANDS = (
             "impacket",
         )
     ),
-    *(_option(name, r"-p", "chosen") for name in ("7z", "7za", "7zz", "unrar", "mariadb", "mariadb-dump", "arangosh")),
+    *(option(name, r"-p", "chosen") for name in ("7z", "7za", "7zz", "unrar", "mariadb", "mariadb-dump", "arangosh")),
     *(
-        _option(name, r"-p[ =]", "chosen")
+        option(name, r"-p[ =]", "chosen")
         for name in (
             "twine",
             "xmlstarlet",
@@ -129,91 +78,119 @@ _COMMANDS = (
         )
     ),
     *(
-        _option(name, r"-w[ =]?", "chosen")
+        option(name, r"-w[ =]?", "chosen")
         for name in ("ldapsearch", "ldapadd", "ldapmodify", "ldapwhoami", "ldapdelete", "ldappasswd")
     ),
-    _option("openssl", r"(?:-k|-passin|-passout|-pass|-password)[ ](?:pass:)?", "chosen"),
-    _option("ssh-keygen", r"(?-i:-[NP])[ ]", "chosen"),
-    _option("snmpwalk", r"(?-i:-[AX])[ ]", "chosen"),
-    _option("snmpget", r"(?-i:-[AX])[ ]", "chosen"),
-    _option("lftp", r"-u[ ][^\s,]{1,64},"),
-    _option("dotnet nuget push", r"(?:-k|--api-key)[ =]", "chosen", "api_key"),
-    _option("gem push", r"--key[ =]", "chosen", "api_key"),
-    _option("curl", r"--proxy-user[ =][\"']?[^\s:]{1,64}:"),
-    _words("--proxy-user", rf"--proxy-user[ =][\"']?[^\s:\"']{{1,64}}:{_WORD}", "mixed", "password"),
-    _words("setapikey", rf"setapikey[ ]{_WORD}", "random", "api_key"),
-    _words("cargo login", rf"cargo login[ ](?:--\S+[ ])?{_WORD}", "random"),
-    _words("bw login", rf"bw (?:login[ ]\S+@\S+|unlock)[ ]{_WORD}", "mixed", "password"),
-    _words("bw unlock", rf"bw unlock[ ]{_WORD}", "mixed", "password"),
-    _words("mc alias set", rf"mc alias set \S+ \S+ \S+ {_WORD}", "mixed", "secret_key"),
-    _words("mc config host add", rf"mc config host add \S+ \S+ \S+ {_WORD}", "mixed", "secret_key"),
-    _words("bindpw", rf"bindpw[ ]{{1,8}}{_WORD}", "mixed", "password"),
-    _words("rootpw", rf"rootpw[ ]{{1,8}}(?:--plaintext[ ])?{_WORD}", "mixed", "password"),
-    _words("enable secret", rf"enable (?:secret|password) (?:[0-9]{{1,2}} )?{_WORD}", "mixed", "password"),
-    _words("enable password", rf"enable password (?:[0-9]{{1,2}} )?{_WORD}", "mixed", "password"),
-    _words(
+    option("openssl", r"(?:-k|-passin|-passout|-pass|-password)[ ](?:pass:)?", "chosen"),
+    option("ssh-keygen", r"(?-i:-[NP])[ ]", "chosen"),
+    option("snmpwalk", r"(?-i:-[AX])[ ]", "chosen"),
+    option("snmpget", r"(?-i:-[AX])[ ]", "chosen"),
+    option("lftp", r"-u[ ][^\s,]{1,64},"),
+    option("dotnet nuget push", r"(?:-k|--api-key)[ =]", "chosen", "api_key"),
+    option("gem push", r"--key[ =]", "chosen", "api_key"),
+    option("curl", r"--proxy-user[ =][\"']?[^\s:]{1,64}:"),
+    words("--proxy-user", rf"--proxy-user[ =][\"']?[^\s:\"']{{1,64}}:{WORD}", "mixed", "password"),
+    *(
+        words(
+            name, rf"{name}\b[^\n|;&]{{0,160}}?[ ]--user(?:name)?[ =][\"']?[\w.@-]{{1,64}}:{WORD}", "mixed", "password"
+        )
+        for name in ("etcdctl", "nats", "httpie", "wget", "influx")
+    ),
+    *(
+        option(name, r"-(?:p|-password)[ =]", "chosen")
+        for name in (
+            "smbmap",
+            "influx",
+            "nxc",
+            "netexec",
+            "wpscan",
+            "medusa",
+            "ncrack",
+            "vncdo",
+            "cypher-shell",
+            "iredis",
+            "rpcclient",
+        )
+    ),
+    option("nomad", r"-(?:-)?token[ =]", rule="token"),
+    option("consul", r"-(?:-)?token[ =]", rule="token"),
+    words(
+        "openssl passwd",
+        rf"openssl passwd[ ](?:-\w+[ ](?:[a-zA-Z0-9]{{1,8}}[ ](?=-))?){{0,4}}{WORD}(?<![)])",
+        "mixed",
+        "password",
+    ),
+    words(
+        "mkpasswd", rf"mkpasswd[ ](?:(?:-m|--method=?)[ ]?[\w-]{{3,12}}[ ]|-\w+[ ]){{0,4}}{WORD}", "mixed", "password"
+    ),
+    words("rclone obscure", rf"rclone obscure[ ]{WORD}", "mixed", "password"),
+    words(
+        "rclone config",
+        rf"rclone config (?:create|update)[^\n]{{0,200}}?[ ](?:pass|password|secret_access_key)[ =]{WORD}",
+        "mixed",
+        "password",
+    ),
+    words("open -u ", r"open -u [\"']?[\w.@-]{1,64},(?P<value>[^\s\"'`<>|;]{4,128})", "mixed", "password"),
+    words(
+        "user ",
+        r"(?:(?<=\n)|(?<=\A)|(?<=['\"])|(?<=\\n))user (?!-|add|del|mod|name|must|can|with|is|has|input|id)"
+        r"[\w.@-]{1,64} "
+        r"(?P<value>[^\s\"'`<>|;\\]{6,128})(?=\n(?:bin|binary|ascii|ls|cd|lcd|put|get|mput|mget|pwd|passive|prompt|quit|bye|dir|mkdir)\b)",
+        "mixed",
+        "password",
+    ),
+    words(
+        "assword:",
+        r"assword:[^\n]{0,24}[;\n]\s{0,12}send(?:_user|line)?[ ](?:--[ ])?[\"'](?P<value>[^\"'\s\\]{4,128})",
+        "any",
+        "password",
+    ),
+    option("dotnet nuget", r"(?:-p|--password)[ =]"),
+    words("codecov", rf"codecov[^\n|;&]{{0,120}}?[ ](?:-t|--token)[ =]{WORD}", "random"),
+    words("codecov.io/bash)", rf"codecov\.io/bash\)[ ]-t[ ]{WORD}", "random"),
+    words("community ", rf"community (?:string )?(?:is |: ?|= ?)?{WORD}", "chosen", "password"),
+    words("user_pw ", rf"user_pw {WORD}", "mixed", "password"),
+    words("owner_pw ", rf"owner_pw {WORD}", "mixed", "password"),
+    words("qpdf", rf"qpdf\b[^\n]{{0,80}}--encrypt {WORD}", "mixed", "password"),
+    words("qpdf", rf"qpdf\b[^\n]{{0,80}}--encrypt \S{{4,64}} {WORD}(?= [0-9]{{2,3}} )", "mixed", "password"),
+    *(
+        words(name, rf"{name} [\"']?\w+/(?P<value>[^\s\"'@/]{{6,128}})(?=[@ \"'\n]|\Z)", "mixed", "password")
+        for name in ("impdp", "expdp", "sqlldr", "rman target", "sqlplus -s", "sqlplus -l")
+    ),
+    words("wifi:", r"wifi:[^\s;]{0,12};?[^\n]{0,80}?;p:(?P<value>[^\s;\"']{6,64})(?=;)", "any", "password"),
+    words("setapikey", rf"setapikey[ ]{WORD}", "random", "api_key"),
+    words("cargo login", rf"cargo login[ ](?:--\S+[ ])?{WORD}", "random"),
+    words("bw login", rf"bw (?:login[ ]\S+@\S+|unlock)[ ]{WORD}", "mixed", "password"),
+    words("bw unlock", rf"bw unlock[ ]{WORD}", "mixed", "password"),
+    words("mc alias set", rf"mc alias set \S+ \S+ \S+ {WORD}", "mixed", "secret_key"),
+    words("mc config host add", rf"mc config host add \S+ \S+ \S+ {WORD}", "mixed", "secret_key"),
+    words("bindpw", rf"bindpw[ ]{{1,8}}{WORD}", "mixed", "password"),
+    words("rootpw", rf"rootpw[ ]{{1,8}}(?:--plaintext[ ])?{WORD}", "mixed", "password"),
+    words("enable secret", rf"enable (?:secret|password) (?:[0-9]{{1,2}} )?{WORD}", "mixed", "password"),
+    words("enable password", rf"enable password (?:[0-9]{{1,2}} )?{WORD}", "mixed", "password"),
+    words(
         "username ",
-        rf"username \S{{1,40}}(?: privilege [0-9]{{1,2}})? (?:secret|password) (?:[0-9]{{1,2}} )?{_WORD}",
+        rf"username \S{{1,40}}(?: privilege [0-9]{{1,2}})? (?:secret|password) (?:[0-9]{{1,2}} )?{WORD}",
         "mixed",
         "password",
     ),
-    _words("snmp-server community", rf"snmp-server community {_WORD}", "mixed", "password"),
-    _words(
+    words("snmp-server community", rf"snmp-server community {WORD}", "mixed", "password"),
+    words(
         "auth ",
-        rf"(?:(?<![\s\S])|(?<=[\n+-])|(?<=> ))(?-i:AUTH) (?:[a-z][\w-]{{1,32}} )?{_WORD}(?=[ ]?(?:\n|\Z))",
+        rf"(?:(?<![\s\S])|(?<=[\n+-])|(?<=> ))(?-i:AUTH) (?:[a-z][\w-]{{1,32}} )?{WORD}(?=[ ]?(?:\n|\Z))",
         "mixed",
         "password",
     ),
-    _words(
-        "<(",
-        r"(?:(?<=password[= ])|(?<=passphrase[= ])|(?<=passwd[= ])|(?<=secret[= ])|(?<=token[= ])|"
-        r"(?<=[a-z]-key[= ])|(?<=-file[= ])|(?<=-fd[= ]))<\((?:echo|"
-        r"printf)[ ](?:-n[ ]|[\"']?%s[\"']?[ ])?[\"']?(?P<value>[^\s\"'`<>|;)]{4,512})",
-        "mixed",
-        "secret",
-    ),
-    Command(
-        "echo ",
-        regex(_FED, re.IGNORECASE),
-        "secret",
-        "mixed",
-        sift=r"(?:echo|printf) [^\n|]*\|[^\n|]*(?:log-?in|sign-?in|auth|"
-        r"passw|secret|token|unlock|-stdin|passphrase|kinit|cryptsetup)",
-    ),
-    Command(
-        "printf ",
-        regex(_FED, re.IGNORECASE),
-        "secret",
-        "mixed",
-        sift=r"printf [^\n|]*\|[^\n|]*(?:log-?in|sign-?in|auth|passw|"
-        r"secret|token|unlock|-stdin|passphrase|kinit|cryptsetup)",
-    ),
-    Command(
-        "| base64",
-        regex(
-            r"""(?:echo|printf)[ ](?:-\w+[ ])?["']?(?:[\w.@-]{1,40}:)?(?P<value>[^\s"'"""
-            r"""|`]{6,512})["']?[ ]?\Z""",
-            re.IGNORECASE,
-        ),
-        "secret",
-        "encoded",
-        back=240,
-        sift=r"(?:echo|printf) [^\n|]*\| base64",
-    ),
-    _words(
-        "--password-command", rf"--password-command[ =][\"'](?:echo|printf)[ ](?:-\w+[ ])?{_WORD}", "mixed", "password"
-    ),
-    _words("--password-file <(", rf"--password-file <\((?:echo|printf)[ ](?:-\w+[ ])?{_WORD}", "mixed", "password"),
-    _words(
+    words(
         "put-parameter",
-        r"put-parameter(?=[^\n]{0,300}(?:securestring|passw|secret|token|key))[^\n]{0,300}?[ ]--value[= ]" + _WORD,
+        r"put-parameter(?=[^\n]{0,300}(?:securestring|passw|secret|token|key))[^\n]{0,300}?[ ]--value[= ]" + WORD,
         "mixed",
         "secret",
     ),
     *(
-        _words(
+        words(
             command,
-            rf"{command}[ ](?:--?\S+[ ]){{0,4}}\S*(?:passw|secret|token|api_?key|pwd)[\"']?[ ](?!-|[\w.-]+=){_WORD}",
+            rf"{command}[ ](?:--?\S+[ ]){{0,4}}\S*(?:passw|secret|token|api_?key|pwd)[\"']?[ ](?!-|[\w.-]+=){WORD}",
             "mixed",
             "secret",
         )
@@ -227,87 +204,84 @@ _COMMANDS = (
             "parameter set",
         )
     ),
-    _words("dev wifi connect", rf"dev wifi connect \S{{1,64}} password {_WORD}", "mixed", "password"),
-    _words("psk ", rf"(?<![\w-])psk[ ]{_WORD}", "mixed", "password"),
-    _words("wpa_passphrase ", rf"wpa_passphrase[ ][\"']?[^\"'\n]{{1,64}}?[\"']?[ ]{_WORD}", "mixed", "password"),
-    _words("networksetup -setairportnetwork", rf"-setairportnetwork \S+ \S+ {_WORD}", "mixed", "password"),
-    _words(
+    words("dev wifi connect", rf"dev wifi connect \S{{1,64}} password {WORD}", "mixed", "password"),
+    words("psk ", rf"(?<![\w-])psk[ ]{WORD}", "mixed", "password"),
+    words("wpa_passphrase ", rf"wpa_passphrase[ ][\"']?[^\"'\n]{{1,64}}?[\"']?[ ]{WORD}", "mixed", "password"),
+    words("networksetup -setairportnetwork", rf"-setairportnetwork \S+ \S+ {WORD}", "mixed", "password"),
+    words(
         "security add-",
-        rf"security add-(?:generic|internet)-password[^\n]{{0,120}}?[ ]-w[ ]{_WORD}",
+        rf"security add-(?:generic|internet)-password[^\n]{{0,120}}?[ ]-w[ ]{WORD}",
         "mixed",
         "password",
     ),
-    _words("security unlock-keychain", rf"unlock-keychain[ ]-p[ ]{_WORD}", "mixed", "password"),
-    _words(
-        "oathtool", r"oathtool[ ](?:-\S+[ ]){1,4}[\"']?(?P<value>[A-Za-z2-7]{16,64})(?![A-Za-z0-9])", "any", "otp_seed"
-    ),
-    _words("age-plugin", rf"age-plugin \S+ {_WORD}", "random"),
-    _words("join --token", rf"join --token[ =]{_WORD}", "random"),
-    _words(" --token=", rf" --token={_WORD}", "random"),
-    _words("tailscale up", r"tailscale up[^\n]{0,120}?--auth-?key[= ]" + _WORD, "random"),
-    _words("cloudflared", r"cloudflared[^\n]{0,120}?--token[= ]" + _WORD, "random"),
-    _words("config.sh --url", r"config\.sh --url \S+ --token[= ]" + _WORD, "random"),
-    _words("--registration-token", rf"--registration-token[= ]{_WORD}", "random"),
-    *(_option(name, r"-p[ ]", "chosen") for name in ("rdesktop", "psexec", "psexec.exe", "winexe", "wmic")),
-    *(_option(name, r"-a[ ][\"']?[^\s:\"']{1,64}:") for name in ("xh", "https", "httpie")),
-    _words("/rp ", rf"/rp {_WORD}", "chosen", "password"),
-    _words("olcrootpw", rf"olcrootpw:{{1,2}} {_WORD}", "mixed", "password"),
-    _words("isakmp key ", rf"isakmp key (?:[0-9] )?{_WORD}", "mixed", "password"),
+    words("security unlock-keychain", rf"unlock-keychain[ ]-p[ ]{WORD}", "mixed", "password"),
+    words("age-plugin", rf"age-plugin \S+ {WORD}", "random"),
+    words("join --token", rf"join --token[ =]{WORD}", "random"),
+    words(" --token=", rf" --token={WORD}", "random"),
+    words("tailscale up", r"tailscale up[^\n]{0,120}?--auth-?key[= ]" + WORD, "random"),
+    words("cloudflared", r"cloudflared[^\n]{0,120}?--token[= ]" + WORD, "random"),
+    words("config.sh --url", r"config\.sh --url \S+ --token[= ]" + WORD, "random"),
+    words("--registration-token", rf"--registration-token[= ]{WORD}", "random"),
+    *(option(name, r"-p[ ]", "chosen") for name in ("rdesktop", "psexec", "psexec.exe", "winexe", "wmic")),
+    *(option(name, r"-a[ ][\"']?[^\s:\"']{1,64}:") for name in ("xh", "https", "httpie")),
+    words("/rp ", rf"/rp {WORD}", "chosen", "password"),
+    words("olcrootpw", rf"olcrootpw:{{1,2}} {WORD}", "mixed", "password"),
+    words("isakmp key ", rf"isakmp key (?:[0-9] )?{WORD}", "mixed", "password"),
     *(
-        _words(f"{name}-server key ", rf"{name}-server key (?:[0-9] )?{_WORD}", "mixed", "password")
+        words(f"{name}-server key ", rf"{name}-server key (?:[0-9] )?{WORD}", "mixed", "password")
         for name in ("radius", "tacacs")
     ),
-    _option("valkey-cli", r"-a[ ]"),
-    _option("doctl", r"(?:-t|--access-token)[ =]", rule="token"),
-    _option("netlify", r"--auth[ =]", rule="token"),
+    option("valkey-cli", r"-a[ ]"),
+    option("doctl", r"(?:-t|--access-token)[ =]", rule="token"),
+    option("netlify", r"--auth[ =]", rule="token"),
     Command(
         "pass:",
-        regex(rf"pass:{_WORD}", re.IGNORECASE),
+        regex(rf"pass:{WORD}", re.IGNORECASE),
         test="chosen",
         sift=r"pass:[\"']?[^\s\"'`<>|;]{4}",
     ),
-    _words("/pass:", rf"/pass:{_WORD}", "mixed", "password"),
-    Command("/p:", regex(rf"/p:{_WORD}", re.IGNORECASE), test="chosen", sift=r"/p:[\"']?[^\s\"'`<>|;]{4}"),
-    _words("net user ", rf"net user [\w.-]+ {_WORD}", "chosen", "password"),
-    _words("htpasswd", r"htpasswd[ ](?:-\w+[ ]){1,4}(?:[^\s]+[ ]){0,1}[\w.@-]+[ ]" + _WORD, "mixed", "password"),
-    _words(
+    words("/pass:", rf"/pass:{WORD}", "mixed", "password"),
+    Command("/p:", regex(rf"/p:{WORD}", re.IGNORECASE), test="chosen", sift=r"/p:[\"']?[^\s\"'`<>|;]{4}"),
+    words("net user ", rf"net user [\w.-]+ {WORD}", "chosen", "password"),
+    words("htpasswd", r"htpasswd[ ](?:-\w+[ ]){1,4}(?:[^\s]+[ ]){0,1}[\w.@-]+[ ]" + WORD, "mixed", "password"),
+    words(
         "rabbitmqctl",
-        rf"rabbitmqctl[ ](?:-\w+[ ])*(?:add_user|change_password|authenticate_user)[ ]\S+[ ]{_WORD}",
+        rf"rabbitmqctl[ ](?:-\w+[ ])*(?:add_user|change_password|authenticate_user)[ ]\S+[ ]{WORD}",
         "mixed",
         "password",
     ),
-    _words(
+    words(
         "smbclient",
-        rf"smbclient\b{_ARGUMENTS}[ ]-U[ ]?[\"']?[\w.\\-]+%(?P<value>[^\s\"']{{4,128}})",
+        rf"smbclient\b{ARGUMENTS}[ ]-U[ ]?[\"']?[\w.\\-]+%(?P<value>[^\s\"']{{4,128}})",
         "mixed",
         "password",
     ),
-    _words("sqlplus", r"sqlplus\b[^\n]{0,60}?[ ][\"']?\w+/(?P<value>[^\s\"'@/]{6,128})@", "mixed", "password"),
-    _words("jdbc:oracle:", r"jdbc:oracle:\w+:\w+/(?P<value>[^\s\"'@/]{4,128})@", "any", "password"),
-    _words("requirepass", rf"requirepass[ ]{_WORD}", "mixed", "password"),
-    _words("masterauth", rf"masterauth[ ]{_WORD}", "mixed", "password"),
-    _words("primaryauth", rf"primaryauth[ ]{_WORD}", "mixed", "password"),
-    _words(" on >", r" on >(?P<value>[^\s\"'<>]{6,128})[ ]", "mixed", "password"),
-    _words("pragma key", r"pragma key ?= ?[\"'](?P<value>[^\"'\n]{4,128})", "mixed", "password"),
-    _words("sshpass=", rf"sshpass={_WORD}", "mixed", "password"),
-    _words("rediscli_auth=", rf"rediscli_auth={_WORD}", "mixed", "password"),
-    _words(
+    words("sqlplus", r"sqlplus\b[^\n]{0,60}?[ ][\"']?\w+/(?P<value>[^\s\"'@/]{6,128})@", "mixed", "password"),
+    words("jdbc:oracle:", r"jdbc:oracle:\w+:\w+/(?P<value>[^\s\"'@/]{4,128})@", "any", "password"),
+    words("requirepass", rf"requirepass[ ]{WORD}", "mixed", "password"),
+    words("masterauth", rf"masterauth[ ]{WORD}", "mixed", "password"),
+    words("primaryauth", rf"primaryauth[ ]{WORD}", "mixed", "password"),
+    words(" on >", r" on >(?P<value>[^\s\"'<>]{6,128})[ ]", "mixed", "password"),
+    words("pragma key", r"pragma key ?= ?[\"'](?P<value>[^\"'\n]{4,128})", "mixed", "password"),
+    words("sshpass=", rf"sshpass={WORD}", "mixed", "password"),
+    words("rediscli_auth=", rf"rediscli_auth={WORD}", "mixed", "password"),
+    words(
         "bundle config",
         r"bundle config (?:set )?(?:--\w+ )?\S+ [\"']?[\w.-]+:(?P<value>[^\s\"']{6,256})",
         "mixed",
         "password",
     ),
-    _words("http-basic", rf"http-basic\.\S+ \S+ {_WORD}", "mixed", "password"),
-    _words("pypi-token", rf"pypi-token\.\S+ {_WORD}", "random"),
-    _words("http -a ", r"http -a \S+?:(?P<value>[^\s\"':]{4,128})", "mixed", "password"),
-    _words(
+    words("http-basic", rf"http-basic\.\S+ \S+ {WORD}", "mixed", "password"),
+    words("pypi-token", rf"pypi-token\.\S+ {WORD}", "random"),
+    words("http -a ", r"http -a \S+?:(?P<value>[^\s\"':]{4,128})", "mixed", "password"),
+    words(
         "--auth ", r"https?(?:ie)?\b[^\n]{0,80} --auth [\"']?[\w.@-]+:(?P<value>[^\s\"':]{4,128})", "mixed", "password"
     ),
-    _words("--auth=", rf"--auth=[\"']?(?:[\w.@-]+:)?{_WORD}", "mixed", "token"),
-    _words("--auth ", rf"--auth [\"']?{_WORD}", "random", "token"),
-    _words("--http-user", rf"--http-user[ =]\S+ --http-passw(?:or)?d[ =]{_WORD}", "mixed", "password"),
+    words("--auth=", rf"--auth=[\"']?(?:[\w.@-]+:)?{WORD}", "mixed", "token"),
+    words("--auth ", rf"--auth [\"']?{WORD}", "random", "token"),
+    words("--http-user", rf"--http-user[ =]\S+ --http-passw(?:or)?d[ =]{WORD}", "mixed", "password"),
     *(
-        _words(f"{name} login", rf"{name} login[ ](?:--relogin[ ]|--host=?\S+[ ])*(?:--key[ =])?{_WORD}", "random")
+        words(f"{name} login", rf"{name} login[ ](?:--relogin[ ]|--host=?\S+[ ])*(?:--key[ =])?{WORD}", "random")
         for name in (
             "wandb",
             "vault",
@@ -323,7 +297,7 @@ _COMMANDS = (
         )
     ),
     *(
-        _words(
+        words(
             f"{name}.login",
             rf"{name}\.(?:login|init|auth)\([^\n)]{{0,60}}?[\"'](?P<value>[A-Za-z0-9_-]{{20,256}})",
             "random",
@@ -331,18 +305,12 @@ _COMMANDS = (
         for name in ("wandb", "swanlab", "neptune", "comet_ml")
     ),
     *(
-        _words(f"{name} auth", rf"{name} auth[ ](?:token[ ]|login[ ]|init[ ])?(?:-t[ ]|--token[ =])?{_WORD}", "random")
+        words(f"{name} auth", rf"{name} auth[ ](?:token[ ]|login[ ]|init[ ])?(?:-t[ ]|--token[ =])?{WORD}", "random")
         for name in ("snyk", "fly", "flyctl", "trivy", "turso", "fossa")
     ),
-    _words("authtoken ", rf"authtoken[ ]{_WORD}", "random"),
-    _words("set-token ", rf"set-token[ ]{_WORD}", "random"),
-    _words("login --token", rf"login --token[ =]{_WORD}", "random"),
-    Command("sudo -s", regex(_PIPED, re.IGNORECASE), back=160),
-    Command("passwd --stdin", regex(_PIPED, re.IGNORECASE), back=160),
-    Command("--password-stdin", regex(_PIPED, re.IGNORECASE), back=240),
-    Command("--with-token", regex(_PIPED, re.IGNORECASE), "token", "random", back=240),
-    Command("secret set ", regex(_PIPED, re.IGNORECASE), "secret", back=240),
-    Command("secret create ", regex(_PIPED, re.IGNORECASE), "secret", back=240),
+    words("authtoken ", rf"authtoken[ ]{WORD}", "random"),
+    words("set-token ", rf"set-token[ ]{WORD}", "random"),
+    words("login --token", rf"login --token[ =]{WORD}", "random"),
 )
 _DECODES = regex(r"\| base64 +(?:-d|-D|--decode)")
 _UUID = regex(r"[0-9a-fA-F]{8}(?:-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}")
@@ -351,7 +319,7 @@ _UUID = regex(r"[0-9a-fA-F]{8}(?:-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}")
 def _given(command: Command, view: View) -> Iterator[Span]:
     text = view.text
     for place in view.places(command.literal):
-        if text[place - 1 : place].isalnum() and not command.back:
+        if command.literal[0].isalnum() and text[place - 1 : place].isalnum() and not command.back:
             continue
         if command.test == "encoded" and _DECODES.match(text, place):
             continue
@@ -364,7 +332,7 @@ def _given(command: Command, view: View) -> Iterator[Span]:
 
 
 def _sign(command: Command) -> str:
-    edge = "" if command.back else "(?:^|[^a-z])"
+    edge = "" if command.back or not command.literal[0].isalnum() else "(?:^|[^a-z])"
     return f"(?i:{edge}{re.escape(command.literal)}{'(?:$|[^a-z0-9_])' if command.option else ''})"
 
 
@@ -382,5 +350,5 @@ def _holds(test: str, value: str) -> bool:
 
 KINDS = tuple(
     Kind(f"command {place}", _sign(command), functools.partial(_given, command))
-    for place, command in enumerate(_COMMANDS)
+    for place, command in enumerate((*_COMMANDS, *FED))
 )

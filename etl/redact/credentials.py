@@ -45,7 +45,7 @@ _KEYS = _words(
     "airtable notion linear mapbox resend brevo postmark mailchimp mandrill deepl "
     "deepgram elevenlabs tavily serper serpapi "
     "langfuse langsmith langchain wandb launchdarkly rollbar bugsnag codecov snyk cloudinary contentful infura alchemy "
-    "etherscan binance coinbase razorpay paypal square adyen plaid shopify zhipu "
+    "instrumentation etherscan binance coinbase razorpay paypal square adyen plaid shopify zhipu "
     "dashscope moonshot nvidia cerebras voyage "
 )
 _NAMED_SECRETS = _words("existing external pull tls image from use create")
@@ -101,15 +101,23 @@ _PLACEHOLDER_PART = regex(
 _PLACEHOLDER_WORDS = _VALUE_WORDS | _words(
     "my your our the a this some sample insecure django flask app api access auth demo for testing super very not so"
 )
+_CHECKS = regex(
+    r"(?:required|nullable|sometimes|present|filled|string|confirmed|bail|(?:min|max|size|between):[0-9,]+)(?:\|.*|)"
+)
+"""What forms are checked against, as frameworks write it."""
 _FILE = regex(r".*\.(?:pem|key|crt|json|ya?ml|txt|env|toml|ini|py|js|ts|md|html?)", re.IGNORECASE)
 _NAMES_A_CREDENTIAL = regex(r"(?i)passw|passphrase|secret|token|credential|api_?key|(?:^|_)(?:key|pwd|auth)(?:$|_)")
-_BASE64 = regex(r"/[A-Za-z0-9+/]+={1,2}|/[A-Za-z0-9+/]{40,}")
+_BASE64 = regex(
+    r"/[A-Za-z0-9+/]+={1,2}|/[A-Za-z0-9+/]{40,}"
+    r"|/(?=[A-Za-z0-9+/]*(?:[a-z][A-Z0-9]+){2}[a-z])(?=[a-zA-Z0-9/]*\+|[A-Za-z0-9+/]*[A-Za-z0-9+]{12})[A-Za-z0-9+/]{23,}"
+)
 """What is base64 though it begins as a path does."""
 _NAME = regex(r"[A-Za-z_]+(?:[.:/][A-Za-z_]+)*|[A-Za-z_-]+[0-9]{1,2}|[a-z_-]+-v?(?:[0-9]{1,2}|20[0-9]{2})")
 """What is a name and nothing else."""
 _IDENTIFIER = regex(r"[A-Za-z_$][A-Za-z0-9_$]*(?:(?:\.|::|->|\?\.)[A-Za-z_$][A-Za-z0-9_$]*)*")
 _TOKEN_SHAPE = regex(r"[A-Za-z0-9._~+/=:%-]{16,}")
 _UUID = regex(r"[0-9a-fA-F]{8}(?:-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}")
+_HEX = regex(r"[0-9a-f]{32,}")
 _ID = regex(r"[a-z]{2,16}[_-](?:[0-9]{2}_?)?[A-Za-z0-9]{10,}\Z")
 _PATH = regex(r"\.{0,2}/?(?:[a-z][a-z_.-]+/){2}|.*\.[a-z]{1,5}(?::[0-9]+)+\Z")
 _NO_PASSWORD = regex(
@@ -227,9 +235,9 @@ def is_value(value: str, name: str) -> bool:
     lower = value.lower().strip("'\"`.,:;!")
     if all(word in _PLACEHOLDER_WORDS for word in re.split(r"[-_ ]+", lower)):
         return False
-    if lower == name.lower() or _FILE.fullmatch(value):
+    if lower == name.lower() or _FILE.fullmatch(value) or ("|" in lower and _CHECKS.fullmatch(lower)):
         return False
-    if value[0] == "/" and len(value) >= 28 and _BASE64.fullmatch(value) and looks_random(value):
+    if value[0] == "/" and len(value) >= 24 and _BASE64.fullmatch(value) and looks_random(value):
         return not any(part.islower() and part.isalpha() and len(part) > 2 for part in value.split("/"))
     if _PLACEHOLDER_START.match(value.lower()) or _PLACEHOLDER_START.match(lower) or _PLACEHOLDER_PART.search(lower):
         return False
@@ -248,7 +256,7 @@ def looks_random(value: str, *, strict: bool = False) -> bool:
     if not _TOKEN_SHAPE.fullmatch(value) or _DATE.fullmatch(value):
         return False
     if strict and (
-        _ALGORITHM.search(value)
+        (_ALGORITHM.search(value) and not _HEX.fullmatch(value))
         or _PARTS.fullmatch(value)
         or _UUID.search(value)
         or _ID.match(value)

@@ -10,6 +10,7 @@ import binascii
 import re
 from collections.abc import Iterator
 
+from etl.redact.anchors import starting
 from etl.redact.credentials import credential, is_value, looks_random, memorable, mixed
 from etl.redact.escapes import View
 from etl.redact.families import Kind
@@ -17,11 +18,18 @@ from etl.redact.regex import regex
 from etl.redact.spans import Span
 
 _HASH = regex(
-    r"(?<=[\w.@-]:)(?P<value>\${1,2}(?:apr1|1|2[abxy]?|5|6|7|y|gy|"
-    r"sha1|md5|argon2(?:id|i|d)|scrypt)\${1,2}[^\s:\"'`<>]{8,256}"
+    r"(?:(?<=[\w.@-]:)|(?<=[|\t\"'= ]))(?P<value>\${1,2}(?:apr1|1|2[abxy]?|5|6|7|y|gy|"
+    r"sha1|md5|argon2(?:id|i|d)|scrypt)\${1,2}(?:[A-Za-z0-9./+=$@!-]|,(?=[a-z]=)){8,256}"
     r"|\{(?:SHA|SSHA|SHA256|SHA512|SSHA512|CRYPT|MD5|SMD5)\}[A-Za-z0-9+/=$.]{16,200})"
 )
 """What stands after a login in `htpasswd` and `shadow` files."""
+_DERIVED = regex(
+    r"(?<![\w$])(?:pbkdf2_sha(?:1|256|512)\$[0-9]{1,9}\$[A-Za-z0-9./+]{1,64}\$|bcrypt_sha256\$\$2[aby]\$[0-9]{2}\$|argon2\$argon2i?d?\$"
+    r"[^\s\"'$]{1,16}\$[^\s\"'$]{1,48}\$[^\s\"'$]{4,64}\$|pbkdf2:sha(?:1|256|512):[0-9]{1,9}\$[A-Za-z0-9]{4,32}\$"
+    r"|scrypt:[0-9]{1,9}:[0-9]{1,3}:[0-9]{1,3}\$[A-Za-z0-9]{4,32}\$|\$pbkdf2-sha(?:1|256|512)\$[0-9]{1,9}\$[A-Za-z0-9./]{4,64}\$)"
+    r"[A-Za-z0-9+/.=]{20,256}"
+)
+"""Hashes as frameworks keep them."""
 _JWK_MEMBER = regex(r"""["'](?:d|p|q|dp|dq|qi|k)["']\s{0,3}:\s{0,3}["'](?P<value>[A-Za-z0-9_-]{16,1024}={0,2})["']""")
 _UNSEAL = regex(
     r"(?i)(?:(?:unseal|recovery)[ _]keys?(?:_b64|_hex)?(?:[ ](?:share[ ])?\(?(?:[0-9]{1,2}|"
@@ -96,6 +104,11 @@ _FOR = regex(
 def _hashes(view: View) -> Iterator[Span]:
     for match in _HASH.finditer(view.text):
         yield view.span(*match.span("value"), "password_hash", 2)
+
+
+def _derived(view: View) -> Iterator[Span]:
+    for match in starting(view, ("pbkdf2", "bcrypt_sha256$", "argon2$", "scrypt:", "$pbkdf2-"), _DERIVED):
+        yield view.span(*match.span(), "password_hash", 2)
 
 
 def _unsealing(view: View) -> Iterator[Span]:
@@ -209,8 +222,13 @@ def _decoded(value: str) -> bytes:
 KINDS = (
     Kind(
         "password hashes",
-        r"(?i:[a-z0-9_.@-]:\$+(?:apr1|1|2[abxy]?|5|6|7|y|gy|argon2)|:\{s?s?(?:ha|md5|crypt))",
+        r"(?i:[a-z0-9_.@|\t\"'= -][:|\t\"'= ]?\$+(?:apr1|1|2[abxy]?|5|6|7|y|gy|argon2)|:\{s?s?(?:ha|md5|crypt))",
         _hashes,
+    ),
+    Kind(
+        "derived hashes",
+        r"(?:pbkdf2_sha(?:1|256|512)\$|bcrypt_sha256\$\$|argon2\$argon2|pbkdf2:sha[0-9]+:[0-9]+\$|scrypt:[0-9]+:[0-9]+:|\$pbkdf2-sha)",
+        _derived,
     ),
     Kind("unseal keys", r"(?i:unseal|recovery[ _]key)", _unsealing),
     Kind("web keys", r"(?i:[\"']kty *[\"'])", _web_keys),

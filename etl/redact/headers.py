@@ -7,7 +7,7 @@ import binascii
 import re
 from collections.abc import Iterator
 
-from etl.redact.anchors import starting
+from etl.redact.anchors import near, starting
 from etl.redact.credentials import Credential, is_value, looks_random, mixed, plausible
 from etl.redact.escapes import View
 from etl.redact.families import Kind
@@ -34,6 +34,11 @@ _JAR = regex(
     r"""(?i)cookies?(?:["']?\]?\s{0,3}[:=]\s{0,3}|[ _]?jar:?[ ]?|"""
     r"""[ ]?[:=]?[ ]?dict\(|s?\(\[?)\s{0,3}\{?(?P<body>[^{}]{0,4096})"""
 )
+_SESSION_COOKIE = regex(
+    r"""(?i)(?<![\w.-])(?:phpsessid|jsessionid|asp\.net_sessionid|connect\.sid|laravel_session|ci_session"""
+    r"""|_[a-z][a-z_]{2,24}_session|\.aspxauth|\.aspnetcore\.[a-z.]{4,40}|wordpress_logged_in_[0-9a-f]{32})="""
+    r"""(?:s%3A|s:)?(?P<value>[A-Za-z0-9_.~+/%=-]{20,4096})"""
+)
 _SET = regex(
     r"""(?i)(?:cookies?|jar)(?:\(\))?(?:\.set\w*|\.put|\.add|\.create)?(?:\(|\[)(?:request|response|"""
     r"""res|req)?,?[ ]?["'](?P<name>[\w.-]{1,64})["'](?:\][ ]?=|,)[ ]?["'](?P<value>[^"'\s]{12,4096})["']"""
@@ -53,6 +58,11 @@ _SESSION = regex(
     r"(?i)sess|sid\Z|auth|token|login|jwt|csrf|xsrf|remember|identity|secure|ticket|sso|^id\Z|li_at|credential"
 )
 """Names of cookies that open something."""
+_X_HEADER = regex(
+    r"""(?i)(?<![\w-])x-(?!request|trace|correlation|amz-(?:id|request)|amzn|github-request)[a-z-]{0,40}?(?:api|auth|token|key|"""
+    r"""secret|session|credential|access|bot|client|app|user|pass(?:word)?|signature)[a-z-]{0,16}?(?<!-id)(?<!-version)"""
+    r"""["'`]?[ ]?:[ ]{0,3}["'`]?(?P<value>[A-Za-z0-9_.~+/=-]{20,1024})(?=["'`\s,;\\]|\Z)"""
+)
 _SCHEMES = ("bearer", "basic", "token", "apikey", "api-key", "key")
 _SETTING = regex(
     r"(?i)consent|theme|lang|locale|_ga|_gid|_gcl|utm|timezone|"
@@ -109,6 +119,13 @@ def _headers(view: View) -> Iterator[Span]:
                 yield view.span(*match.span("value"), "authorization", 3)
 
 
+def _named_for(view: View) -> Iterator[Span]:
+    """Values of headers whose names say that they let in: `X-…-Api: …`."""
+    for match in near(view, ("-h ", "x-"), _X_HEADER, reach=400):
+        if looks_random(match["value"], strict=True) and is_value(match["value"], ""):
+            yield view.span(*match.span("value"), "api_key", 2)
+
+
 def _is_login(value: str) -> bool:
     """True for the base64 of `user:password`."""
     try:
@@ -139,6 +156,13 @@ def _cookies(view: View) -> Iterator[Span]:
             yield from _cookies_of(view, *match.span("value"))
 
 
+def _sessions(view: View) -> Iterator[Span]:
+    """Cookies whose names are those that frameworks give to sessions, wherever they stand."""
+    for match in near(view, ("sess", "connect.sid", "auth"), _SESSION_COOKIE, reach=600):
+        if looks_random(match["value"]) and is_value(match["value"], ""):
+            yield view.span(*match.span("value"), "cookie", 1)
+
+
 def _cookies_of(view: View, start: int, end: int) -> Iterator[Span]:
     for cookie in _COOKIE_VALUE.finditer(view.text, start, end):
         if _opens(cookie["name"], cookie["value"]):
@@ -165,6 +189,17 @@ KINDS = (
         r"(?i:cookie|jar(?:\.set|\.put|\[)|name[\"']?: ?[\"'][\w.-]*(?:sess|sid|auth|token|login|csrf|jwt))"
         r"|curl[^\n]* (?:-[A-Za-z]*b|--cookie)",
         _cookies,
+    ),
+    Kind(
+        "sessions",
+        r"(?i:(?:sess(?:ion)?_?(?:id)?|connect\.sid|aspxauth|aspnetcore\.[a-z.]*|logged_in_[0-9a-f]{32})=(?:s%3A|s:)?[a-z0-9_.~+/%=-]{16})",
+        _sessions,
+    ),
+    Kind(
+        "headers by name",
+        r"(?i:(?:^|[^a-z0-9_-])x-[a-z-]*(?:api|auth|token|key|secret|session|credential|access|bot|client|app|user|pass"
+        r"|signature)[a-z-]*[\"'`]? *[\"'`]? ?: *[\"'`]?[a-z0-9_.~+/=-]{20})",
+        _named_for,
     ),
     Kind("options", r"curl[^\n]* (?:-[A-Za-z]*u|--user|--proxy-user)|(?:sshpass|mysql|login)[^\n]* -p", _options),
 )

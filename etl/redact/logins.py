@@ -52,6 +52,7 @@ _SIGNING_CALLS = (
 """Calls whose first argument is a key."""
 _SIGNED_CALLS = (
     r"jwt\.(?:sign|encode|decode|verify)|jsonwebtoken\.(?:sign|verify)|createhmac|hash_hmac|hmac\.(?:hex)?digest"
+    r"|(?:pgp_sym|aes)_(?:en|de)crypt"
 )
 """Calls that have a key after what they sign."""
 _CREDENTIALS = (
@@ -96,7 +97,7 @@ _LOGINS = (
             rf"|\([^()\n]{{0,80}}\)){{1,160}}?,\s{{0,12}}(?:\w+[ ]?=[ ]?)?{_LITERAL}(?!\])"
         ),
         rf"(?i:(?:{_SIGNED_CALLS})\([^\n]*[\"'])",
-        ("sign(", "encode(", "decode(", "verify(", "hmac(", "digest("),
+        ("sign(", "encode(", "decode(", "verify(", "hmac(", "digest(", "crypt("),
     ),
     Login(
         regex(r"(?<![\w/:.@])[A-Za-z][\w.-]{0,63}:(?P<value>[^\s\"'`@/]{4,128})@(?:tcp|unix|udp)\("),

@@ -53,8 +53,8 @@ _LONGEST_NAME = 64
 _OWNER = regex(r"([A-Za-z]{2,16}) \Z")
 """The word before a noun that stands alone, as in "my api key is"."""
 _BARE = regex(r"""[^\s"'`,;&|<>(){}\[\]\\]{4,4096}""")
-_ENCODED = len("base64:")
-"""What says how a key is written, and is no part of it."""
+_MARKED = regex(r"base64:|django-insecure-")
+"""What says how a key is written or was made, and is no part of it."""
 _INNER_LITERAL = regex(r"""\\+["'](?P<value>[^"'\\]+)\\+["']""")
 """A literal that holds nothing but another one, as code that makes code has."""
 _ASSIGNMENT = regex(r"\.\*/[A-Za-z_.-]+=[^=\s]|-{0,2}(?:[a-z_.-]{4,}|[A-Z_]{4,}|[a-z]+(?:[A-Z][a-z]+)+)=[^=\s]")
@@ -121,7 +121,8 @@ def _quoted_value(view: View, link: re.Match[str], name: str, promise: Credentia
     inner = _INNER_LITERAL.fullmatch(view.raw, content, end)
     if inner:
         content, end = inner.span("value")
-    content += _ENCODED if view.raw.startswith("base64:", content) else 0
+    marked = _MARKED.match(view.raw, content, end)
+    content = marked.end() if marked else content
     shown = literal_text(view.raw, opening, content, end)
     if LABEL.fullmatch(shown) or shown.lstrip()[:1] in (",", "]", "}", ":"):
         return None
@@ -169,7 +170,8 @@ def _bare_value(view: View, link: re.Match[str], start: int, name: str, promise:
         place = "environment"
     if not plausible(value, name.strip("-._$:"), promise, place):
         return None
-    start = found.start() + (_ENCODED if value.startswith("base64:") else 0)
+    marked = _MARKED.match(value)
+    start = found.start() + (marked.end() if marked else 0)
     return view.span(start, found.start() + len(value), promise.rule)
 
 

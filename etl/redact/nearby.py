@@ -11,6 +11,7 @@ import functools
 import re
 from collections.abc import Callable, Iterator
 
+from etl.redact.abroad import ASIDE, ASIDE_SIGN
 from etl.redact.credentials import Credential, credential, is_of_text, is_value, looks_chosen, looks_random, memorable
 from etl.redact.escapes import View
 from etl.redact.families import Kind
@@ -18,25 +19,6 @@ from etl.redact.named import name_before
 from etl.redact.regex import regex
 from etl.redact.spans import LABEL, Span
 
-_ASIDE = (
-    *("пароль", "пароля", "паролем", "паролю", "парола", "паролата", "лозинка", "κωδικός", "κωδικό", "συνθηματικό"),
-    *(
-        "密码",
-        "密碼",
-        "口令",
-        "通行碼",
-        "パスワード",
-        "パスフレーズ",
-        "暗証番号",
-        "비밀번호",
-        "비번",
-        "암호",
-        "패스워드",
-    ),
-    *("סיסמה", "סיסמא", "הסיסמה", "كلمة المرور", "كلمة السر", "كلمه السر", "رمز عبور", "گذرواژه", "پاس ورڈ"),
-    *("पासवर्ड", "পাসওয়ার্ড", "கடவுச்சொல்", "รหัสผ่าน", "գաղտնաբառ", "პაროლი"),
-)
-"""Passwords in languages whose letters are no Latin ones."""
 _SPOKEN = (
     *(
         "passwort",
@@ -66,6 +48,8 @@ _NOUN = regex(
 _AHEAD, _BEHIND = 140, 72
 """Characters that are looked at after a name, and before one."""
 _LONGEST_NAME = 64
+_OF_TABLE = regex(r"(?i) (?:prim|for.nea|ajena|p.blica|.nica|extern)")
+"""What makes a key of a table, or one that all may know, of the word for a password."""
 _DIGIT = regex("[0-9]")
 """In every value that is no word."""
 _CLOSE = 12
@@ -128,10 +112,6 @@ _ARGUMENT = regex(r"""\([bfruN@]{0,2}["']""")
 _IN_QUERY = regex(r"\A[\w/.-]*\?[^\s\"']*\Z")
 """The rest of a path and its query: what stands there has a name of its own."""
 _DIGITS, _LETTERS = regex(r"[0-9]"), regex(r"[A-Za-z]")
-_APART = regex(
-    r"""[^!-~\n]{0,24}(?:[:="'`(\[][^!-~\n]{0,4}){0,2}(?P<value>[!-~]{6,64}?)(?=[^!-~]|["'`)}\],.]*(?:[^!-~]|\Z))"""
-)
-"""A value in plain letters soon after words that have none."""
 _STATEMENT_END = regex(r"[;{}]|&&|\|\||\Z")
 _CALLED_BACK = regex(
     r"""["'`]?[ ]{0,2}(?:
@@ -178,23 +158,18 @@ def _spoken(view: View) -> _Names:
     for word in _SPOKEN:
         for place in view.places(word):
             end = place + len(word)
-            if not text[place - 1 : place].isalpha() and not text[end : end + 2].isalpha():
+            if (
+                not text[place - 1 : place].isalpha()
+                and not text[end : end + 2].isalpha()
+                and not _OF_TABLE.match(text, end)
+            ):
                 yield place, end, Credential("password", True)
 
 
 def _in_other_letters(view: View) -> _Names:
-    for word in _ASIDE:
+    for word in ASIDE:
         for match in re.finditer(word, view.flat, re.IGNORECASE):
             yield *match.span(), Credential("password", True)
-
-
-def _aside(view: View) -> Iterator[Span]:
-    """Passwords that are told in other letters, where the value stands out by its own."""
-    for word in _ASIDE:
-        for match in re.finditer(word, view.flat, re.IGNORECASE):
-            found = _APART.match(view.flat, match.end())
-            if found and is_value(found["value"], "") and _has_both(found["value"]) and memorable(found["value"]):
-                yield view.span(*found.span("value"), "password", 0)
 
 
 def _promise(text: str, place: int, noun: re.Match[str]) -> tuple[int, Credential] | None:
@@ -322,9 +297,7 @@ def _says_nothing(name: str) -> bool:
     return bool(_NEUTRAL.fullmatch(bare)) or (promise is not None and promise.strong)
 
 
-_CODED_ASIDE = "|".join(" +".join(f"u{ord(letter):04x}" for letter in word[1:] if letter != " ") for word in _ASIDE)
 _SIFT_SPOKEN = "|".join(_SPOKEN).replace("?", "[^ -~]")
-_SIFT_ASIDE = f"(?i:{'|'.join(_ASIDE)}|{_CODED_ASIDE})"
 KINDS = (
     Kind(
         "near a noun",
@@ -339,7 +312,6 @@ KINDS = (
         rf"(?i:(?:^|[^a-z])(?:{_SIFT_SPOKEN})(?:$|[^a-z]))",
         functools.partial(_near, _spoken),
     ),
-    Kind("near a word in other letters", _SIFT_ASIDE, functools.partial(_near, _in_other_letters)),
-    Kind("beside a word in other letters", _SIFT_ASIDE, _aside),
+    Kind("near a word in other letters", ASIDE_SIGN, functools.partial(_near, _in_other_letters)),
 )
 """They take what nothing else has found."""

@@ -54,7 +54,7 @@ _TWILIO_PAIR = r"""AC[0-9a-f]{32}["'\s,:/]{1,8}(?:auth_?token["'\s,:=]{1,6})?(?P
 _UPPER = r"(?P<name>[A-Z][A-Z0-9_]{3,63})\Z"
 _SIGN_IN = (
     r"(?:log-?in|sign-?in|auth\w*|passw[\w-]*|passphrase[\w-]*|kinit|secrets?|"
-    r"tokens?|unlock|insert|stdin)(?:[ ][^\s<|;&]{1,40}){0,4}[ ]?\Z"
+    r"tokens?|unlock|insert|stdin|sudo[ ]-s\w*)(?:[ ][^\s<|;&]{1,40}){0,4}[ ]?\Z"
 )
 _UPPER_SIGN = r" --(?:body|value)[ =]"
 _SQL = r"password(?:[ ]?=[ ]?|\([ ]?|[ ])[NEU]?'(?P<value>(?!\))[^'\n]{4,128})'"

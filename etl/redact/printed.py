@@ -10,8 +10,8 @@ import re
 from collections.abc import Iterator
 from typing import Literal, NamedTuple
 
-from etl.redact.anchors import near
-from etl.redact.credentials import is_value, looks_chosen, looks_random, memorable
+from etl.redact.anchors import near, starting
+from etl.redact.credentials import is_value, looks_chosen, looks_random, memorable, mixed
 from etl.redact.escapes import View
 from etl.redact.families import Kind
 from etl.redact.regex import regex
@@ -27,14 +27,38 @@ class Print(NamedTuple):
     sign: str
     """What a string must match (in RE2, on its padded form) before the form can match."""
     rule: str
-    test: Literal["any", "memorable", "chosen", "shown"] = "any"
+    test: Literal["any", "memorable", "chosen", "shown", "alone", "random"] = "any"
+    reach: int = 5_000
+    """Characters of a match."""
+    first: bool = False
+    """Every match begins with one of the marks."""
 
 
-_LONGEST = 5_000
-"""Characters of a match."""
 _LINE_END = r"(?=[\"'`]{0,2}[ \t\r]*(?:\n|\Z|[\"'`]))"
 _UUID = r"[0-9a-fA-F]{8}(?:-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}"
 _SEED = r"(?-i:[A-Z2-7]{16,64}|(?:[A-Z2-7]{4}[ -]){3,15}[A-Z2-7]{4}|[a-z2-7]{32}|(?:[a-z2-7]{4}[ -]){3,15}[a-z2-7]{4})"
+_MAKING = (
+    r"wg gen(?:key|psk)|php artisan key:generate --show|(?:python|node|ruby|perl|php)[0-9.]*[ ]"
+    r"-[a-zA-Z]*[ce][^\n]{0,160}"
+    r"(?:token_(?:hex|urlsafe)|randombytes|generate_key|random_bytes|securerandom|get_random_secret_key)[^\n]*"
+    r"|(?:bin/)?rails secret|(?:bin/)?rake secret|mix phx\.gen\.secret[^\n]*|[^\n]{0,80}/dev/u?random[^\n]*"
+    r"|kubeadm token (?:create|generate)[^\n]*|npx auth secret[^\n]*|age-keygen -y[^\n]*|tailscale[^\n]*authkey[^\n]*"
+    r"|gh auth token[^\n]*|glab auth[^\n]*token[^\n]*|npm token create[^\n]*|rclone (?:obscure|reveal) [^\n]*"
+    r"|ansible-vault (?:view|decrypt)[^\n]*|bao (?:kv get|read) [^\n]{0,80}-field[^\n]*|keyring get [^\n]*"
+    r"|sops[^\n]*--extract[^\n]*"
+    r"|cat [^\n]{0,80}(?:/\.pgpass|/run/secrets/[^\n]*|\.vault[-_]pass\w*"
+    r"|/\.erlang\.cookie|/var/lib/jenkins/secrets/[^\n]*)"
+    r"|docker exec [^\n]{0,80}cat [^\n]{0,60}(?:initialadminpassword|initial_root_password|secret)[^\n]*"
+)
+_MAKING_SIGN = (
+    r"(?i:wg gen(?:key|psk)|key:generate --show|token_hex|token_urlsafe|randombytes|generate_key|random_bytes"
+    r"|securerandom|get_random_secret_key|(?:rails|rake) secret|phx\.gen\.secret|/dev/u?random"
+    r"|kubeadm token|npx auth secret"
+    r"|gh auth token|npm token create|rclone (?:obscure|reveal)|ansible-vault (?:view|decrypt)|bao (?:kv|read)"
+    r"|keyring get|sops[^\n]*--extract|cat [^\n]*(?:/run/secrets/|vault[-_]pass|erlang\.cookie|jenkins/secrets/"
+    r"|initialadminpassword|initial_root_password))"
+)
+"""Commands that make a key, and print it or keep it, and those whose only output is one."""
 _SHOWING = (
     r"(?:\b(?:cat|less|head|more|type|bat)[ ][^\n|;&]{0,80}(?:passw|secret|token|api_?key|credential)[^\n|;&]{0,40}"
     r"|argocd admin initial-password[^\n]*|(?:kubectl|oc)[ ][^\n]{0,160}(?:secret|token"
@@ -116,6 +140,30 @@ _PRINTS = (
         "token",
     ),
     Print(
+        ("setup key", "setup code", "set-up key", "secret key", "manual", "enter this", "qr code", "qr-code"),
+        regex(
+            r"(?i)(?:(?:setup|set-up|secret|manual(?: entry)?) (?:key|code)|enter this(?: (?:key|code|secret))?"
+            r"|qr[ -]code)"
+            r"[^\n]{0,60}?[:=\"'` ]\n?[ ]{0,8}"
+            r"(?P<value>(?=[A-Za-z ]{0,80}[2-7])"
+            r"(?-i:(?:[A-Z2-7]{4}[ -]){3,15}[A-Z2-7]{4}|(?:[a-z2-7]{4}[ ]){3,15}[a-z2-7]{4}|[A-Z2-7]{32}))"
+            r"(?![A-Za-z0-9-])"
+        ),
+        r"(?i:(?:setup|set-up|secret|manual|entry|enter|qr)[ -][^\n]*\n?[^\n]*(?:[A-Z2-7]{4}[ -]){3})"
+        r"|(?i:(?:setup|set-up|secret|manual|entry|enter|qr)[ -])[^\n]*\n?[^\n]*[A-Z2-7]{32}",
+        "otp_seed",
+        first=True,
+    ),
+    Print(
+        ("permissions", "full "),
+        regex(
+            r"(?i)(?:\"permissions\": ?\"full\",\s{0,12}\"value\": ?\"|\bfull[ \t]{1,40})"
+            r"(?P<value>[A-Za-z0-9+/]{86}==)"
+        ),
+        r"(?i:full(?:\", *\"value\": *\"|[ \t]+)[A-Za-z0-9+/]{86})|(?i:permissions)",
+        "secret_key",
+    ),
+    Print(
         ("totp", "otp", "2fa", "mfa", "two-factor", "two factor", "authenticator", "oathtool", "second factor"),
         regex(
             rf"(?i)(?:\b[th]?otp|2fa|mfa|two[- ]factor|authenticator|oathtool"
@@ -142,6 +190,58 @@ _PRINTS = (
         "shown",
     ),
     Print(
+        (
+            *("wg gen", "key:generate", "token_hex", "token_urlsafe", "randombytes", "generate_key", "random_bytes"),
+            *("securerandom", "random_secret_key", "rails secret", "rake secret", "phx.gen.secret", "/dev/urandom"),
+            *("/dev/random", "kubeadm token", "auth secret", "gh auth token", "glab auth", "npm token", "rclone "),
+            *("ansible-vault", "bao ", "keyring get", "--extract", "/run/secrets", "vault-pass", "vault_pass"),
+            *("erlang.cookie", "jenkins/secrets", "initialadminpassword", "initial_root_password"),
+        ),
+        regex(
+            rf"(?im)(?:^|[$#>%][ ]|\n)(?:{_MAKING})\n(?:\w+=)?[\"'`]?(?:base64:)?"
+            rf"(?P<value>[^\s\"'`<>]{{8,1024}}){_LINE_END}"
+        ),
+        _MAKING_SIGN,
+        "secret",
+        "alone",
+        reach=1_500,
+    ),
+    Print(
+        ("base64 -d", "base64 --decode"),
+        regex(
+            r"(?i)(?:kubectl|oc)[ ][^\n]{0,160}secret[^\n]{0,160}\|[ ]?base64 (?:-d|--decode)[^\n]{0,40}\n"
+            rf"(?P<value>[^\s\"'`<>]{{6,4096}}){_LINE_END}"
+        ),
+        r"(?i:base64 (?:-d|--decode)[^\n]*\n)",
+        "secret",
+        "alone",
+    ),
+    Print(
+        ("(key ", "(token ", "(secret ", "(password "),
+        regex(r"(?i)\((?:api )?(?:key|token|secret|password):? [\"'`]?(?P<value>[A-Za-z0-9_.~+/=-]{16,512})[\"'`]?\)"),
+        r"(?i:\((?:api )?(?:key|token|secret|password):? [\"'`]?[A-Za-z0-9_.~+/=-]{16})",
+        "token",
+        "random",
+    ),
+    Print(
+        ("api key", "api-key", "apikey", "access key", "token", "secret", "password"),
+        regex(
+            r"(?i)(?:api[ -]?key|access[ -]?key|token|secret(?:[ -]?key)?|password)\b[^\n]{0,160}"
+            r"(?:shown?[ ]again|see[ ](?:it|this)|only[ ](?:be[ ])?(?:time|once|shown|display)|once\b"
+            r"|(?:copy|save|store|keep|write)"
+            r"[ ](?:it|this|them|the)|below|as[ ]follows"
+            r"|(?:created|generated|issued|minted)[.!:]?[ ]*$)[^\n]{0,120}\n{1,3}"
+            r"[ \t>|*\"'`-]{0,12}(?P<value>[A-Za-z0-9_.~+/=-]{16,2048})" + _LINE_END,
+            re.MULTILINE,
+        ),
+        r"(?i:(?:key|token|secret|password)[^\n]*(?:again|see |only|once|copy|save|store|keep|write|below|follows"
+        r"|created"
+        r"|generated|issued|minted)[^\n]*\n[\s>|*\"'`-]*[A-Za-z0-9_.~+/=-]{16})",
+        "token",
+        "random",
+        first=True,
+    ),
+    Print(
         ("random_password",),
         regex(r"random_password[\s\S]{0,1500}?[\"']?\bresult[\"']?[ ]?[:=][ ]?[\"'](?P<value>[^\"'\n(]{6,256})[\"']"),
         r"random_password",
@@ -161,7 +261,11 @@ _CODE = regex(
 
 def _printed(printed: Print, view: View) -> Iterator[Span]:
     group = "value" if "value" in printed.form.groupindex else 0
-    for match in near(view, printed.marks, printed.form, reach=_LONGEST):
+    if printed.first:
+        found = starting(view, printed.marks, printed.form)
+    else:
+        found = near(view, printed.marks, printed.form, reach=printed.reach)
+    for match in found:
         value = match[group].rstrip(".,")
         if _holds(printed.test, value):
             yield view.span(match.start(group), match.start(group) + len(value), printed.rule, 1)
@@ -179,6 +283,10 @@ def _holds(test: str, value: str) -> bool:
         return True
     if not is_value(value, "") or "/" in value[:1]:
         return False
+    if test == "random":
+        return looks_random(value, strict=True)
+    if test == "alone":
+        return mixed(value) and "://" not in value and not value.endswith((":", "/"))
     if test == "memorable":
         return memorable(value)
     if test == "chosen":

@@ -12,6 +12,7 @@ import itertools
 from collections.abc import Iterable, Iterator, Mapping, Set
 
 from etl.redact import (
+    abroad,
     columns,
     commands,
     formats,
@@ -157,7 +158,7 @@ _KINDS = {
         settings.KINDS, logins.KINDS, named.KINDS, columns.KINDS, commands.KINDS,
     )
 }  # fmt: skip
-_LAST = {kind.name: kind for kind in nearby.KINDS}
+_LAST = {kind.name: kind for kind in (*nearby.KINDS, *abroad.KINDS)}
 SIGNS = {name: kind.suspect for name, kind in (_KINDS | _LAST).items()} | {HIDDEN: UNCLEAR}
 """By kind, what tells that it is worth asking."""
 _SIEVE = Sieve(SIGNS)

@@ -201,6 +201,10 @@ _SERVICES = (
     *_simple("scalingo_token", "tk-us-", body=r"[A-Za-z0-9_-]{48}"),
     *_simple("secret_key", "sk_prod_", "sk_dev_", "sk_staging_", body=r"[A-Za-z0-9_]{24,}"),
     *_simple("anyscale_key", "esecret_", "aph0_", body=r"[A-Za-z0-9_]{24,}"),
+    *_simple(
+        "aws_session_token", "IQoJb3JpZ2luX2Vj", "FwoGZXIvYXdz", "FQoGZXIvYXdz", "AQoDYXdz",
+        body=r"[A-Za-z0-9+/]{40,}={0,2}"
+    ),
     *_simple("cloudflare_key", "v1.0-", body=r"[0-9a-f]{24}-[0-9a-f]{32,}"),
 )  # fmt: skip
 _BY_PREFIX = {prefix: list(group) for prefix, group in itertools.groupby(_SERVICES, lambda service: service.prefix)}
@@ -224,6 +228,9 @@ _SHAPES = (
         r"https?://[\w-]{1,64}\.webhook\.office\.com/webhookb2/[\w@-]{36,80}/[A-Za-z]{4,32}/" r"[\w/-]{32,120}" ),
         80),
     Shape("webhook", "/hooks/catch/", r"/hooks/catch/", regex(r"/hooks/catch/[0-9]{4,12}/[a-z0-9]{6,12}"), 0),
+    Shape("teams_webhook", "office.com/webhook/", r"office\.com/webhook/", regex(
+        r"https?://outlook\.office\.com/webhook/[\w@-]{36,80}/[A-Za-z]{4,32}/[\w/-]{32,120}"), 24),
+    Shape("webhook", "/with/key/", r"/with/key/", regex(r"/with/key/[A-Za-z0-9_-]{20,50}(?![\w-])"), 0),
     Shape("webhook", "/bot/v2/hook/", r"/bot/v2/hook/", regex(r"/bot/v2/hook/[0-9a-f-]{36}"), 0),
     Shape("discord_webhook", "/webhooks/", r"/webhooks/[0-9]", regex(
         r"https?://[a-z.]{0,10}discord(?:app)?\.com/api(?:/v\d+)?/webhooks/[0-9]{15,20}/" r"[A-Za-z0-9_-]{20,}" ),

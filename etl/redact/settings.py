@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 
 from etl.redact.anchors import near
-from etl.redact.credentials import credential, is_value, looks_random
+from etl.redact.credentials import credential, is_value, looks_chosen, looks_random, memorable, mixed
 from etl.redact.escapes import View
 from etl.redact.families import Kind
+from etl.redact.named import name_before
 from etl.redact.regex import regex
 from etl.redact.spans import Span
 
@@ -47,6 +49,30 @@ _SUFFIXES = regex(
     r"|privkey)[\"']?[ ]{0,3}[:=][ ]{0,3}[\"']?(?P<value>[A-Za-z0-9_.~+/=:%-]{16,2048})"
 )
 _NEAR = 600
+_PLURALS = ("keys", "tokens", "secrets", "passwords", "credentials", "stringdata")
+_BLOCK = regex(r"""["']?\]{0,2}[ ]{0,3}(?:(?:[:=]|=>)[ ]{0,3})?(?P<open>[{\n])""")
+"""What stands between the name of a block and what is in it."""
+_MEMBER = regex(
+    r"""(?:\A|[\n{,])[ \t0-9|+>-]{0,24}["']?(?P<name>[A-Za-z][\w.-]{0,40})["']?[ ]{0,3}(?:[:=]|=>)[ ]{0,3}"""
+    r"""["']?(?P<value>[^\s"'`<>,{}\[\]]{6,512})["']?[ ]*(?=[,}\n"']|\Z)"""
+)
+_BLOCK_END = regex(r"[}\[]|\n[ \t0-9|+>-]{0,24}\n|\n(?=[A-Za-z][\w.-]*:[ ]*(?:\n|\Z))")
+_NO_MEMBER = regex(
+    r"(?i)(?:^|[_.-])(?:id|ids|name|url|uri|host|hash|sha\d*|sum|version|user(?:name)?|email|file|path"
+    r"|pub(?:lic)?|type|kind|fingerprint|commit|image|ref)\Z"
+)
+_OF_KEYS = regex(r"(?i)(?:api|access|secret|private|service|auth|provider|encryption|signing)_?keys\Z")
+_GAP = regex(
+    r"(?:PASSWORD|PASSWD|PASSPHRASE|PASS|PWD|SECRET|TOKEN|KEY|PAT|CREDENTIALS?)(?P<gap>[ ]{2,48}|\t{1,4})"
+    r"(?P<value>[^\s\"'`<>=:|+-][^\s\"'`<>]{5,2047})(?=[ \r]*(?:\n|\Z|[\"']))",
+    re.IGNORECASE,
+)
+_KEY_ID = regex(
+    r"""access[_-]?key[_-]?id["']?[ ]{0,3}(?:[:=]|=>)[ ]{0,3}["']?(?P<value>[A-Za-z0-9]{16,128})(?![\w./(-])""", 2
+)
+
+
+_KEY_ID_OF_AWS = regex(r"(?=[^0-9]*[0-9])[A-Z0-9]{20}")
 
 
 def _salts(view: View) -> Iterator[Span]:
@@ -94,6 +120,52 @@ def _of_parents(view: View) -> Iterator[Span]:
         promise = credential(f"{name}_key") if name else None
         if promise and promise.strong:
             yield view.span(*match.span("value"), promise.rule, 1)
+
+
+def _in_blocks(view: View) -> Iterator[Span]:
+    """Members of a block, an object or a section whose name says that all of them are credentials."""
+    text = view.text
+    for noun in _PLURALS:
+        for place in view.places(noun):
+            opened = _BLOCK.match(text, place + len(noun))
+            name = name_before(text, place, place + len(noun))[1]
+            promise = credential("secret" if noun == "stringdata" else name.rstrip("sS")) if opened else None
+            if not opened or promise is None or (noun == "keys" and not _OF_KEYS.search(name)):
+                continue
+            start = opened.start("open")
+            end = _BLOCK_END.search(text, opened.end(), start + _NEAR)
+            for member in _MEMBER.finditer(text, start, end.start() + 1 if end else start + _NEAR):
+                value = member["value"]
+                if not is_value(value, member["name"]) or _NO_MEMBER.search(member["name"]):
+                    continue
+                if looks_random(value, strict=True) or (
+                    noun in ("passwords", "stringdata") and (looks_chosen(value) or (memorable(value) and mixed(value)))
+                ):
+                    yield view.span(*member.span("value"), promise.rule, 1)
+
+
+def _after_gaps(view: View) -> Iterator[Span]:
+    """`NAME    value`, as shells print an environment."""
+    text = view.text
+    for match in near(view, ("pass", "pwd", "secret", "token", "key", "pat", "credential"), _GAP, reach=2_200):
+        start, name = name_before(text, match.start(), match.start("gap"))
+        value = match["value"]
+        stands = text[start - 1 : start] in ("", "\n") or (name.isupper() and text[start - 1] in " \t\"'")
+        if not stands or not is_value(value, name):
+            continue
+        promise = credential(name)
+        random = looks_random(value, strict=True)
+        if random or (promise and promise.strong and (looks_chosen(value) or memorable(value))):
+            yield view.span(*match.span("value"), promise.rule if promise else "token", 1)
+
+
+def _key_ids(view: View) -> Iterator[Span]:
+    """The half of a pair of keys that is no secret alone, and is not to be told with the other."""
+    for match in near(view, ("access",), _KEY_ID, reach=200):
+        if (looks_random(match["value"]) or _KEY_ID_OF_AWS.fullmatch(match["value"])) and "EXAMPLE" not in match[
+            "value"
+        ]:
+            yield view.span(*match.span("value"), "access_key", 1)
 
 
 def _parent(text: str, start: int) -> str:
@@ -151,4 +223,17 @@ KINDS = (
         r"(?i:[?&;](?:amp;)?(?:app_?id|auth|api_?auth|ticket|jwt|hmac|sas|auth_?code|pat)=[a-z0-9_.~%-]{16})",
         _in_queries,
     ),
+    Kind(
+        "blocks of credentials",
+        r"(?i:(?:(?:api|access|secret|private|service|auth|provider|encryption|signing)_?keys|tokens|secrets|passwords"
+        r"|credentials|stringdata)[\"']?\]* *[\"']? *(?:[:=]|=>)? *(?:\{|\n))",
+        _in_blocks,
+    ),
+    Kind(
+        "gaps",
+        r"(?:PASSWORD|PASSWD|PASSPHRASE|PASS|PWD|SECRET|TOKEN|KEY|PAT|CREDENTIALS?)(?:  |\t)[ \t]*[^\s\"'`<>]{6}"
+        r"|(?:password|passwd|passphrase|pass|pwd|secret|token|key|pat|credentials?)(?:  |\t)[ \t]*[^\s\"'`<>]{6}",
+        _after_gaps,
+    ),
+    Kind("ids of keys", r"(?i:access[_-]?key[_-]?id[\"']? *[\"']? *(?:[:=]|=>) *[\"']?[A-Za-z0-9]{16})", _key_ids),
 )

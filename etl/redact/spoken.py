@@ -29,7 +29,7 @@ class Saying(NamedTuple):
     form: re.Pattern[str]
     sign: str
     """What a string must match (in RE2, on its padded form) before this can find something."""
-    test: Literal["memorable", "chosen", "key", "any"] = "memorable"
+    test: Literal["memorable", "chosen", "key", "any", "given"] = "memorable"
     rule: str = "password"
     back: bool = False
     """The form ends where the literal begins."""
@@ -59,7 +59,7 @@ _NOUNS = (
 _SHORT = ("pw", "pass", "sandi", "parole", "geslo")
 """Those that are a part of other words."""
 _SAID = (
-    r"(?P<said>is|was|are|be|to|ist|lautet|lauten|war|es|est|era|(?<= )[?e](?= )|(?<= )[?]r(?= )"
+    r"(?P<said>is|was|are|be|to|as|ist|lautet|lauten|war|es|est|era|(?<= )[?e](?= )|(?<= )[?]r(?= )"
     r"|(?<= )[?]{3}(?= )|sera|jest"
     r"|heter|je|er|ir|este|yra|adalah|ialah|l[?]|(?<=salasana )on|(?<=salasanani )on|'s|=>|->|:|=)"
 )
@@ -115,6 +115,22 @@ _TAKEN_SIGN = (
 )
 _FROM_TO = r"password[^\n.]{0,24}?[ ](?:from|von)[ ][\"'`]?(?P<value>[^\s\"'`<>,]{6,64})[\"'`]?[ ](?:to|zu|auf)[ ]"
 _TO = r"password[^\n.]{0,24}?[ ](?:from|von)[ ]\S{4,64}[ ](?:to|zu|auf)[ ][\"'`]?(?P<value>[^\s\"'`<>,]{6,64})"
+_GIVEN = (
+    r"(?:pass[ _-]?word|pass[ _-]?phrase|passcode)[ ][\"'`(]{0,2}(?P<value>[^\s\"'`<>,()]{8,64})"
+    r"(?=[\"'`)]{0,2}(?:[ ](?:for|to|when|on|at|in|into|and|if|as|please|here|there|again|from|with|is)\b"
+    r"|[,.;!?]|[ ]*(?:\n|\Z)))"
+)
+_GIVING = regex(
+    r"(?i)\b(?:enter|use|used|using|type|give|provide|supply|try|with|input|say|gave|typed|entered|is|was|put|need|send)"
+    r"[ ](?:in[ ])?(?:(?:the|this|my|our|your|his|her|a|its)[ ])?(?:[\w-]{1,20}[ ]){0,2}\Z"
+)
+_PHRASE = regex(r"[a-z]{3,}(?:[-_.][a-z]{3,}){2,}[-_.]?[0-9]*")
+"""Words put together as hardly anything but passphrases is."""
+_ODD = regex(
+    r"(?=[A-Za-z]{8,24}\Z)[A-Z]?[a-z]+[A-Z]{3,}[a-z]+|(?=[A-Za-z]{8,24}\Z)(?:[A-Z]{1,3}[a-z]{1,2}){3,}[A-Z]{0,3}"
+)
+_ACRONYM = regex(r"API|URL|HTTP|JSON|XML|SQL|HTML|SSO|JWT|AWS|SSH|LDAP|UUID|IDs?\Z|DB|UI|OAuth")
+_NOW = r"password[^\n.]{0,72}?[ ,]now[ ]?(?:it'?s|it is|is|=|:)?[ ][\"'`]?(?P<value>[^\s\"'`<>,]{6,64})"
 _TYPED = (
     r"(?:type|enter|use|try|with|say|put)[ ](?:in[ ])?[\"'`]?(?P<value>[^\s\"'`<>,]{6,64})[\"'`]?,?[ ]"
     r"(?:when|if|once|as|for|at|where)[ ](?:[a-z]+[ ]){0,6}\Z"
@@ -180,9 +196,16 @@ _SAYINGS = (
     Saying((*_NOUNS, "pw"), _form(_BELOW), rf"(?i:{_SIGN_NOUN}[^\n]*(?:is|ist|:):? *\n)|(?i:(?:^"
         rf"|[^a-z])pwd?[^\n]*(?:is|:):? *\n)", "chosen"),
     Saying(("password",), _form(_ASKED), r"(?i:password[^\n]*\?)"),
+    Saying(("password",), _form(_NOW), r"(?i:password[^\n]* now(?: |'))", "chosen"),
     Saying(("password",), _form(_TO), r"(?i:password[^\n]* (?:from|von) )"),
     Saying(("password",), _form(_FROM_TO), r"(?i:password[^\n]* (?:from|von) )"),
     Saying(("password", "passphrase"), _form(_TYPED), _TYPED_SIGN, back=True),
+    Saying(
+        ("password", "passphrase", "passcode", "pass phrase"), _form(_GIVEN),
+        r"(?i:(?:enter|use|used|using|type|give|provide|supply|try|with|input|say|gave|typed|entered|is|was|put|need|send"
+        r") "
+        r"[a-z _-]*pass(?:word|[ _-]?phrase|code) [\"'`(]*[^\s]{8})", "given",
+    ),
     Saying(("passwor", "passphrase"), _form(_TAKEN), _TAKEN_SIGN, back=True),
     Saying(
         ("protected", "encrypted", "locked", "secured", "unlock", "decrypt"), _form(_GUARDED),
@@ -228,11 +251,16 @@ def _holds(saying: Saying, match: re.Match[str], value: str, text: str) -> bool:
         return False
     if saying.test == "key":
         return _is_key(match, value, text)
-    if "said" in match.groupdict() and match["said"].lower() == "to":
+    if saying.test == "given":
+        written = memorable(value) and bool(_PHRASE.fullmatch(value) or looks_chosen(value))
+        return written and bool(_GIVING.search(text, max(0, match.start() - 64), match.start()))
+    if "said" in match.groupdict() and match["said"].lower() in ("to", "as"):
         asked = text[max(0, match.start() - 40) : match.start("said")]
         if not _CHANGED.search(asked):
             return False
-    return looks_chosen(value) or phrased(value) if saying.test == "chosen" else memorable(value)
+    if saying.test == "chosen":
+        return looks_chosen(value) or phrased(value)
+    return memorable(value) or (bool(_ODD.fullmatch(value)) and not _ACRONYM.search(value))
 
 
 def _is_key(match: re.Match[str], value: str, text: str) -> bool:
