@@ -7,9 +7,9 @@ from pathlib import Path
 from typing import Any, Literal
 
 SEEN = Path(__file__).with_name("seen.jsonl")
-PARTS = tuple(Path(__file__).with_name(f"{name}.jsonl") for name in ("seen", "unseen", "third", "fourth"))
+PARTS = tuple(Path(__file__).with_name(f"{name}.jsonl") for name in ("seen", "unseen", "third", "fourth", "fifth"))
 """What rules may be made with."""
-BLIND = Path(__file__).with_name("fifth.jsonl")
+BLIND = Path(__file__).with_name("sixth.jsonl")
 """For measuring alone: who changes rules does not look into it."""
 WINDOW = 20  # characters of a long secret that may not be left together
 
