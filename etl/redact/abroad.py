@@ -8,7 +8,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
-from etl.redact.credentials import is_value, looks_random, memorable
+from etl.redact.credentials import is_value, looks_random, memorable, pieced
 from etl.redact.escapes import View
 from etl.redact.families import Kind
 from etl.redact.regex import regex
@@ -93,7 +93,7 @@ def _keys_apart(view: View) -> Iterator[Span]:
         while place >= 0:
             found = _KEY_APART.match(view.flat, place + len(word))
             place = lower.find(word, place + 1)
-            if not found or not looks_random(found["value"].rstrip("."), strict=True):
+            if not found or not looks_random(found["value"].rstrip("."), strict=True) or pieced(found["value"]):
                 continue
             said = view.flat[max(0, found.start() - 40) : found.start("value")].rpartition("\n")[2]
             if is_value(found["value"], "") and not _NO_KEY.search(said):

@@ -58,7 +58,22 @@ _FED = (
     r"chpasswd|secrets?|tokens?|unlock|[\w-]*stdin|passphrase[\w-]*|kinit|cryptsetup|openconnect)\b"
 )
 """What is said to a command that asks for a secret."""
+_TWICE = r"[ ]?\|[ ]?(?:sudo )?(?:passwd|smbpasswd|htpasswd|su)\b"
 FED = (
+    *(
+        words(
+            said,
+            rf"{said}[\"']?(?P<value>[^\s\"'|\\]{{6,64}})(?:\n[^|\n]{{0,80}}){{0,2}}[\"']?{_TWICE}",
+            "mixed",
+            "password",
+        )
+        for said in ("echo -e ", "printf ", "yes ")
+    ),
+    *(
+        words(said, rf"{said}[\"']?\S{{6,64}}\n(?P<value>[^\s\"'|\\]{{6,64}})\n?[\"']?{_TWICE}", "mixed", "password")
+        for said in ("echo -e ", "printf ")
+    ),
+    Command("| convertto-securestring", regex(r"[\"'](?P<value>[^\"'\n]{4,128})[\"'][ ]?\Z"), back=140),
     *(
         words(
             word,

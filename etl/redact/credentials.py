@@ -45,7 +45,7 @@ _KEYS = _words(
     "airtable notion linear mapbox resend brevo postmark mailchimp mandrill deepl "
     "deepgram elevenlabs tavily serper serpapi "
     "langfuse langsmith langchain wandb launchdarkly rollbar bugsnag codecov snyk cloudinary contentful infura alchemy "
-    "instrumentation etherscan binance coinbase razorpay paypal square adyen plaid shopify zhipu "
+    "instrumentation gossip etherscan binance coinbase razorpay paypal square adyen plaid shopify zhipu "
     "dashscope moonshot nvidia cerebras voyage "
 )
 _NAMED_SECRETS = _words("existing external pull tls image from use create")
@@ -359,6 +359,16 @@ def mixed(value: str) -> bool:
     if not _LETTER.search(value):
         return bool(digits) and len(value) >= 8
     return len(value) >= 6 and bool(digits or _MARK.search(value) or scrambled(value))
+
+
+def pieced(value: str) -> bool:
+    """Short pieces of which the first is a word, as names of things are.
+
+    >>> pieced("user_settings_v2_20240101"), pieced("k3qz-81vnt0xw"), pieced("team_9fceb02d0ae598e95dc970b7")
+    (True, False, False)
+    """
+    first, *others = re.split(r"[-_./]", value)
+    return bool(others) and first.isalpha() and first.islower() and all(len(each) < 16 for each in others)
 
 
 def _is_code(value: str) -> bool:

@@ -60,7 +60,7 @@ _SESSION = regex(
 """Names of cookies that open something."""
 _X_HEADER = regex(
     r"""(?i)(?<![\w-])x-(?!request|trace|correlation|amz-(?:id|request)|amzn|github-request)[a-z-]{0,40}?(?:api|auth|token|key|"""
-    r"""secret|session|credential|access|bot|client|app|user|pass(?:word)?|signature)[a-z-]{0,16}?(?<!-id)(?<!-version)"""
+    r"""secret|session|credential|access|bot|pass(?:word)?|signature)[a-z-]{0,16}?(?<!-id)(?<!-version)(?<!-build)(?<!-commit)(?<!-data)"""
     r"""["'`]?[ ]?:[ ]{0,3}["'`]?(?P<value>[A-Za-z0-9_.~+/=-]{20,1024})(?=["'`\s,;\\]|\Z)"""
 )
 _SCHEMES = ("bearer", "basic", "token", "apikey", "api-key", "key")
@@ -197,7 +197,7 @@ KINDS = (
     ),
     Kind(
         "headers by name",
-        r"(?i:(?:^|[^a-z0-9_-])x-[a-z-]*(?:api|auth|token|key|secret|session|credential|access|bot|client|app|user|pass"
+        r"(?i:(?:^|[^a-z0-9_-])x-[a-z-]*(?:api|auth|token|key|secret|session|credential|access|bot|pass"
         r"|signature)[a-z-]*[\"'`]? *[\"'`]? ?: *[\"'`]?[a-z0-9_.~+/=-]{20})",
         _named_for,
     ),

@@ -48,7 +48,7 @@ _NOUN = regex(
 _AHEAD, _BEHIND = 140, 72
 """Characters that are looked at after a name, and before one."""
 _LONGEST_NAME = 64
-_OF_TABLE = regex(r"(?i) (?:prim|for.nea|ajena|p.blica|.nica|extern)")
+_OF_TABLE = regex(r"(?i) (?:prim|for.nea|ajena|p.blica|.nica|extern|del? (?:objeto|registro|cach|tabla|fila|mapa))")
 """What makes a key of a table, or one that all may know, of the word for a password."""
 _DIGIT = regex("[0-9]")
 """In every value that is no word."""

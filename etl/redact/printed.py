@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from typing import Literal, NamedTuple
 
 from etl.redact.anchors import near, starting
-from etl.redact.credentials import is_value, looks_chosen, looks_random, memorable, mixed
+from etl.redact.credentials import is_value, looks_chosen, looks_random, memorable, mixed, pieced
 from etl.redact.escapes import View
 from etl.redact.families import Kind
 from etl.redact.regex import regex
@@ -38,7 +38,8 @@ _LINE_END = r"(?=[\"'`]{0,2}[ \t\r]*(?:\n|\Z|[\"'`]))"
 _UUID = r"[0-9a-fA-F]{8}(?:-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}"
 _SEED = r"(?-i:[A-Z2-7]{16,64}|(?:[A-Z2-7]{4}[ -]){3,15}[A-Z2-7]{4}|[a-z2-7]{32}|(?:[a-z2-7]{4}[ -]){3,15}[a-z2-7]{4})"
 _MAKING = (
-    r"wg gen(?:key|psk)|php artisan key:generate --show|(?:python|node|ruby|perl|php)[0-9.]*[ ]"
+    r"wg gen(?:key|psk)|consul keygen|nomad operator gossip keyring generate"
+    r"|php artisan key:generate --show|(?:python|node|ruby|perl|php)[0-9.]*[ ]"
     r"-[a-zA-Z]*[ce][^\n]{0,160}"
     r"(?:token_(?:hex|urlsafe)|randombytes|generate_key|random_bytes|securerandom|get_random_secret_key)[^\n]*"
     r"|(?:bin/)?rails secret|(?:bin/)?rake secret|mix phx\.gen\.secret[^\n]*|[^\n]{0,80}/dev/u?random[^\n]*"
@@ -51,7 +52,8 @@ _MAKING = (
     r"|docker exec [^\n]{0,80}cat [^\n]{0,60}(?:initialadminpassword|initial_root_password|secret)[^\n]*"
 )
 _MAKING_SIGN = (
-    r"(?i:wg gen(?:key|psk)|key:generate --show|token_hex|token_urlsafe|randombytes|generate_key|random_bytes"
+    r"(?i:wg gen(?:key|psk)|consul keygen|gossip keyring"
+    r"|key:generate --show|token_hex|token_urlsafe|randombytes|generate_key|random_bytes"
     r"|securerandom|get_random_secret_key|(?:rails|rake) secret|phx\.gen\.secret|/dev/u?random"
     r"|kubeadm token|npx auth secret"
     r"|gh auth token|npm token create|rclone (?:obscure|reveal)|ansible-vault (?:view|decrypt)|bao (?:kv|read)"
@@ -66,7 +68,8 @@ _SHOWING = (
     r"|base64decode[^\n]*|create token[^\n]*)|kubectl create token [^\n]*|[\w-]+ auth[: ](?:token"
     r"|print-access-token|print-identity-token)"
     r"[^\n]{0,60}|[\w-]+ auth application-default print-access-token|pass (?:show )?[\w./-]+/[\w./-]+"
-    r"|op read [^\n]{4,120}"
+    r"|op read [^\n]{4,120}|op item get [^\n]{0,120}(?:passw|credential|--reveal)[^\n]{0,80}"
+    r"|gopass (?:show )?(?:-o |--password )?[\w./-]+"
     r"|vault (?:kv get|read) [^\n]{0,80}-field[= ][^\n]{0,80}|(?:aws|az|gcloud|doppler|infisical|chamber|bw"
     r"|lpass|gopass)[ ]"
     r"[^\n]{0,60}(?:secret|passw|get-parameter|token)[^\n]{0,200}|heroku config:get [^\n]*(?:SECRET|KEY"
@@ -83,7 +86,8 @@ _SHOWING = (
 _SHOWING_SIGN = (
     r"(?i:(?:cat|less|head|more|type|bat) [^\n]*(?:passw|secret|token|api_?key|credential)[^\n]*\n"
     r"|argocd admin|base64 (?:-d|--decode)|base64decode"
-    r"|create token|auth[: ](?:token|print)|print-access-token|pass (?:show )?[a-z0-9_.]+/|op read "
+    r"|create token|auth[: ](?:token|print)|print-access-token"
+    r"|pass (?:show )?(?:-o |--password )?[a-z0-9_.]+/|op (?:read|item get) "
     r"|-field[= ]|(?:aws|az|gcloud|doppler"
     r"|infisical|chamber|bw|lpass|gopass) [^\n]*(?:secret|passw|get-parameter|token)[^\n]*\n|config:get"
     r"|echo [\"']?\$\{?[a-z0-9_]*(?:pass|secret"
@@ -183,7 +187,19 @@ _PRINTS = (
         "shown",
     ),
     Print(
-        ("rand ", "pwgen", "apg", "xkcdpass", "diceware", "auth:", "auth ", "pass "),
+        (
+            "rand ",
+            "pwgen",
+            "apg",
+            "xkcdpass",
+            "diceware",
+            "auth:",
+            "auth ",
+            "pass ",
+            "get-parameter",
+            "op item",
+            "op read",
+        ),
         regex(rf"(?m)(?:^|[$#>%][ ]|\n){_SHOWING}\n(?:\w+=)?[\"'`]?(?P<value>[^\s\"'`<>]{{8,4096}}){_LINE_END}"),
         _SHOWING_SIGN,
         "secret",
@@ -191,7 +207,17 @@ _PRINTS = (
     ),
     Print(
         (
-            *("wg gen", "key:generate", "token_hex", "token_urlsafe", "randombytes", "generate_key", "random_bytes"),
+            *(
+                "wg gen",
+                "consul keygen",
+                "gossip keyring",
+                "key:generate",
+                "token_hex",
+                "token_urlsafe",
+                "randombytes",
+                "generate_key",
+                "random_bytes",
+            ),
             *("securerandom", "random_secret_key", "rails secret", "rake secret", "phx.gen.secret", "/dev/urandom"),
             *("/dev/random", "kubeadm token", "auth secret", "gh auth token", "glab auth", "npm token", "rclone "),
             *("ansible-vault", "bao ", "keyring get", "--extract", "/run/secrets", "vault-pass", "vault_pass"),
@@ -284,7 +310,7 @@ def _holds(test: str, value: str) -> bool:
     if not is_value(value, "") or "/" in value[:1]:
         return False
     if test == "random":
-        return looks_random(value, strict=True)
+        return looks_random(value, strict=True) and not pieced(value)
     if test == "alone":
         return mixed(value) and "://" not in value and not value.endswith((":", "/"))
     if test == "memorable":

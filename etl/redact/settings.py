@@ -59,7 +59,7 @@ _MEMBER = regex(
 _BLOCK_END = regex(r"[}\[]|\n[ \t0-9|+>-]{0,24}\n|\n(?=[A-Za-z][\w.-]*:[ ]*(?:\n|\Z))")
 _NO_MEMBER = regex(
     r"(?i)(?:^|[_.-])(?:id|ids|name|url|uri|host|hash|sha\d*|sum|version|user(?:name)?|email|file|path"
-    r"|pub(?:lic)?|type|kind|fingerprint|commit|image|ref)\Z"
+    r"|pub(?:lic)?|type|kind|fingerprint|policy|length|min\w*|max\w*|algorithm|format|rules?|reset|field|commit|image|ref)\Z"
 )
 _OF_KEYS = regex(r"(?i)(?:api|access|secret|private|service|auth|provider|encryption|signing)_?keys\Z")
 _GAP = regex(
@@ -67,6 +67,8 @@ _GAP = regex(
     r"(?P<value>[^\s\"'`<>=:|+-][^\s\"'`<>]{5,2047})(?=[ \r]*(?:\n|\Z|[\"']))",
     re.IGNORECASE,
 )
+_HEADED = regex(r"(?i)key {2,}value|name {2,}value|\n[-=]{3,}")
+"""What stands above names and values."""
 _KEY_ID = regex(
     r"""access[_-]?key[_-]?id["']?[ ]{0,3}(?:[:=]|=>)[ ]{0,3}["']?(?P<value>[A-Za-z0-9]{16,128})(?![\w./(-])""", 2
 )
@@ -150,12 +152,16 @@ def _after_gaps(view: View) -> Iterator[Span]:
     for match in near(view, ("pass", "pwd", "secret", "token", "key", "pat", "credential"), _GAP, reach=2_200):
         start, name = name_before(text, match.start(), match.start("gap"))
         value = match["value"]
-        stands = text[start - 1 : start] in ("", "\n") or (name.isupper() and text[start - 1] in " \t\"'")
+        stands = (text[start - 1 : start] == "\n" and _HEADED.search(text, max(0, start - _NEAR), start)) or (
+            name.isupper() and text[start - 1] in " \t\"'"
+        )
         if not stands or not is_value(value, name):
             continue
         promise = credential(name)
         random = looks_random(value, strict=True)
-        if random or (promise and promise.strong and (looks_chosen(value) or memorable(value))):
+        if (random and (promise or name.endswith("PAT"))) or (
+            promise and promise.strong and (looks_chosen(value) or memorable(value))
+        ):
             yield view.span(*match.span("value"), promise.rule if promise else "token", 1)
 
 
