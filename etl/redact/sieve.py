@@ -1,8 +1,8 @@
 r"""Telling which texts rules are worth asking for: all their signs are looked for in one pass.
 
-Texts are joined to one run of bytes, and Hyperscan reads it once for hundreds of expressions (`hyperscan`, which
-carries Vectorscan). Where that package has no wheels (Linux on ARM) RE2 is asked sign by sign: it finds the same texts
-and takes several times as long.
+Texts are joined to one run of bytes, and Vectorscan reads it once for hundreds of expressions: by the package
+`hyperscan`, or by `pyperscan` where only that one has wheels (Linux on ARM). Without both RE2 is asked, pass by pass:
+it finds the same texts and takes some twenty times as long.
 
 A sign is written for RE2 and one padded text. Where it means an edge it says `(?:^|[^a-z])` or `(?:$|[^a-z])`, with a
 line feed among what may stand there; nothing else looks around. So it means the same among joined texts.
@@ -17,100 +17,137 @@ import hashlib
 import importlib.util
 import os
 import platform
-import re
 import stat
 import tempfile
 from collections import defaultdict
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Mapping
 from importlib import metadata
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Literal
 
 import platformdirs
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from etl.redact import expressions
 from etl.redact.texts import Texts
 
 if TYPE_CHECKING:
     import hyperscan
+    import pyperscan
 
-IN_ONE_PASS = importlib.util.find_spec("hyperscan") is not None
+Engine = Literal["hyperscan", "pyperscan", "re2"]
+ENGINES: tuple[Engine, ...] = tuple(
+    engine for engine in ("hyperscan", "pyperscan", "re2") if engine == "re2" or importlib.util.find_spec(engine)
+)
+"""What is installed, the best one first."""
 _CACHE = platformdirs.user_cache_path("rollout-etl", appauthor=False) / "signs"
 _KEPT = 8
 """Compiled signs that stay: of other versions, policies and machines that share the folder."""
-_EDGES = (("(?:^|", "(?:"), ("|^|", "|"), ("(?:$|", "(?:"), ("|$|", "|"), ("|$)", ")"))
-_PIECE = re.compile(
-    r"(?P<token>\\.|\[\^?\]?(?:\\.|[^\]\\])*\]|\(\?[a-z-]*:|.)(?P<times>[?*+]|\{(?P<least>\d+)(?:,(?P<most>\d*))?\})?",
-    re.DOTALL,
-)
-_WIDE = re.compile(r"\[\^|\\[SWD]|\.")
-"""How a token begins that may stand for a character outside ASCII."""
-_WIDE_AS_CLASS = {".": r"\n", r"\S": r"\s", r"\W": r"\w", r"\D": r"\d"}
-"""What such a token does not stand for."""
-_BACKSLASH = "\\"
-_NOT_ASCII = r"\x80-\xff"
-_CHARACTER = r"[\xc2-\xf4][\x80-\xbf]{1,3}"
-"""One outside ASCII in UTF-8."""
-_MANY = 8
-"""From here on it is not worth counting how many characters there are at most."""
-_BRACKET = re.compile(r"\(|\)")
-_LEADING = re.compile(r"\(\?[a-z-]*:")
-_DEEPEST = 3
-"""So many groups within groups are taken apart."""
+_GROUP = 400
+"""Characters of signs that RE2 looks for in one pass."""
+_Hits = list[tuple[int, int]]
+"""The number of a sign, and where in the joined texts what it matches ends."""
 
 
 class Sieve:
     """Signs by name. Cheap to make: what is compiled is compiled when it is first asked."""
 
-    def __init__(self, signs: Mapping[str, str], *, in_one_pass: bool = IN_ONE_PASS) -> None:
+    def __init__(self, signs: Mapping[str, str], engine: Engine = ENGINES[0]) -> None:
         self._signs = dict(signs)
-        self._in_one_pass = in_one_pass
+        self._engine = engine
 
     def matching(self, texts: Texts) -> dict[str, list[int]]:
         """The places of the texts that have a sign, by its name; names that no text has are left out."""
-        if not self._in_one_pass:
-            found = {name: matching(texts.padded, sign) for name, sign in self._signs.items()}
-        else:
-            found = {name: sorted(places) for name, places in self._scanned(texts).items()}
-        return {name: places for name, places in found.items() if places}
+        found = self._asked(texts.padded) if self._engine == "re2" else self._scanned(texts)
+        return {name: sorted(places) for name, places in found.items() if places}
 
     def _scanned(self, texts: Texts) -> dict[str, set[int]]:
-        import hyperscan
-
         names = list(self._signs)
         found: dict[str, set[int]] = {name: set() for name in names}
-        hits: list[tuple[int, int]] = []
         data, starts = texts.joined
+        hits = self._hyperscan(data) if self._engine == "hyperscan" else self._pyperscan(data)
+        for number, end in hits:
+            found[names[number]].add(bisect.bisect_right(starts, end - 1) - 1)
+        return found
+
+    def _hyperscan(self, data: bytes) -> _Hits:
+        import hyperscan
+
+        hits: _Hits = []
 
         def note(number: int, _start: int, end: int, _flags: int, _context: object) -> None:
             hits.append((number, end))
 
         # A scratch of its own for each call: threads may sift at once.
         self._database.scan(data, note, scratch=hyperscan.Scratch(self._database))
-        for number, end in hits:
-            found[names[number]].add(bisect.bisect_right(starts, end - 1) - 1)
-        return found
+        return hits
+
+    def _pyperscan(self, data: bytes) -> _Hits:
+        import pyperscan
+
+        hits: _Hits = []
+
+        def note(_context: object, number: int, _start: int, end: int) -> pyperscan.Scan:
+            hits.append((number, end))
+            return pyperscan.Scan.Continue
+
+        self._patterns.build(None, note).scan(data)
+        return hits
 
     @functools.cached_property
     def _database(self) -> hyperscan.Database:
         return _compiled(list(self._signs.values()))
 
+    @functools.cached_property
+    def _patterns(self) -> pyperscan.BlockDatabase:
+        import pyperscan
+
+        return pyperscan.BlockDatabase(
+            *(pyperscan.Pattern(part, tag=number) for part, number in _parts(list(self._signs.values())))
+        )
+
+    def _asked(self, texts: pa.Array) -> dict[str, set[int]]:
+        """By RE2: group by group, and sign by sign in what a group lets through."""
+        found: dict[str, set[int]] = {}
+        for signs in self._groups:
+            places = matching(texts, "|".join(f"(?:{sign})" for sign in signs.values()))
+            few = texts.take(pa.array(places, pa.int64()))
+            for name, sign in signs.items() if places else ():
+                found[name] = {places[index] for index in matching(few, sign)}
+        return found
+
+    @functools.cached_property
+    def _groups(self) -> list[dict[str, str]]:
+        """Signs that together fit the memory in which RE2 is fast."""
+        groups: list[dict[str, str]] = []
+        room = 0
+        for name, sign in self._signs.items():
+            if room < len(sign):
+                groups.append({})
+                room = _GROUP
+            groups[-1][name] = sign
+            room -= len(sign)
+        return groups
+
+
+def _parts(signs: list[str]) -> list[tuple[bytes, int]]:
+    return [(part.encode(), number) for number, sign in enumerate(signs) for part in expressions.in_bytes(sign)]
+
 
 def _compiled(signs: list[str]) -> hyperscan.Database:
-    """Signs by their number, from the user's cache folder if they are there: compiling takes 0.2 s, reading 1 ms."""
+    """Signs by their number, from the user's cache folder if they are there: compiling takes 0.3 s, reading 1 ms."""
     import hyperscan
 
-    told = repr(
-        (Path(__file__).read_bytes(), signs, metadata.version("hyperscan"), platform.machine(), platform.processor())
-    )
+    said = (signs, metadata.version("hyperscan"), platform.machine(), platform.processor())
+    told = repr((Path(expressions.__file__).read_bytes(), *said))
     kept = _CACHE / f"{hashlib.sha256(told.encode()).hexdigest()}.hs"
     with contextlib.suppress(OSError, hyperscan.HyperscanError):
         if _is_private(kept.parent):
             return hyperscan.loadb(kept.read_bytes(), hyperscan.HS_MODE_BLOCK)
-    parts = [(part, number) for number, sign in enumerate(signs) for part in in_bytes(sign)]
+    parts, numbers = map(list, zip(*_parts(signs), strict=True))
     database = hyperscan.Database(mode=hyperscan.HS_MODE_BLOCK)
-    database.compile([part.encode() for part, _ in parts], [number for _, number in parts])
+    database.compile(parts, numbers)
     with contextlib.suppress(OSError):
         _keep(kept, hyperscan.dumpb(database))
     return database
@@ -148,78 +185,3 @@ def by_place(found: Mapping[str, Iterable[int]]) -> dict[int, frozenset[str]]:
 def matching(texts: pa.Array, pattern: str) -> list[int]:
     """The places of the texts of a column that RE2 finds a pattern in."""
     return pc.indices_nonzero(pc.match_substring_regex(texts, pattern)).to_pylist()  # type: ignore[no-any-return]
-
-
-def in_bytes(sign: str) -> list[str]:
-    r"""A sign as expressions over the bytes of joined texts: one for each of its branches, as Hyperscan likes them.
-
-    >>> in_bytes("(?i:pass|(?:^|[^a-z])pw)|a.?b")
-    ['(?i:pass)', '(?i:(?:[^a-z])pw)', 'a(?:[^\\x80-\\xff\\n]|[\\xc2-\\xf4][\\x80-\\xbf]{1,3})?b']
-    """
-    for edge, rest in _EDGES:
-        sign = sign.replace(edge, rest)
-    return [_widened(branch) for branch in dict.fromkeys(_apart(sign))]
-
-
-def _widened(branch: str) -> str:
-    """Room for all bytes of a character where one is meant; both cases of a letter outside ASCII."""
-    pieces = list(_PIECE.finditer(branch))
-    inner = [place for place, piece in enumerate(pieces) if not _BRACKET.match(piece["token"])]
-    repeated = any(piece["token"] == ")" and piece["times"] not in (None, "?") for piece in pieces)
-    # At both ends a character's last or first byte is enough.
-    ends = () if repeated else (inner[0], inner[-1])
-    return "".join(
-        piece.group() if place in ends and not piece["times"] and piece["token"].isascii() else _piece_in_bytes(piece)
-        for place, piece in enumerate(pieces)
-    )
-
-
-def _piece_in_bytes(piece: re.Match[str]) -> str:
-    token, times = piece["token"], piece["times"] or ""
-    if not token.isascii():
-        return f"(?:{'|'.join(dict.fromkeys((token.lower(), token.upper())))}){times}"
-    if not _WIDE.match(token) or times in ("*", "+"):
-        return piece.group()
-    if piece["least"] is not None and (piece["most"] == "" or int(piece["most"] or piece["least"]) >= _MANY):
-        return f"{token}{{{piece['least']},}}"
-    others = token[2:-1] if token[0] == "[" else _WIDE_AS_CLASS[token]
-    narrow = f"[^{_NOT_ASCII}{_BACKSLASH if others.startswith(']') else ''}{others}]"
-    return f"(?:{narrow}|{_CHARACTER}){times}"
-
-
-def _apart(sign: str, depth: int = _DEEPEST) -> Iterator[str]:
-    """The branches of a sign, those of a group at its beginning among them."""
-    for branch in _branches(sign):
-        opening = _LEADING.match(branch)
-        if not opening or not depth:
-            yield branch
-            continue
-        inner, rest = _group(branch, opening.end())
-        if rest[:1] in ("?", "*", "+", "{"):
-            yield branch
-        else:
-            for part in _apart(inner, depth - 1):
-                yield f"{opening.group()}{part}){rest}"
-
-
-def _branches(sign: str) -> list[str]:
-    found, depth = [""], 0
-    for piece in _PIECE.finditer(sign):
-        token = piece["token"]
-        depth += (token[0] == "(") - (token == ")")
-        if token == "|" and not depth:
-            found.append("")
-        else:
-            found[-1] += piece.group()
-    return found
-
-
-def _group(branch: str, start: int) -> tuple[str, str]:
-    """What is in the group whose inside begins at a place, and what follows it."""
-    depth = 1
-    for piece in _PIECE.finditer(branch, start):
-        token = piece["token"]
-        depth += (token[0] == "(") - (token == ")")
-        if not depth:
-            return branch[start : piece.start()], branch[piece.start() + 1 :]
-    raise ValueError(f"a group is not closed: {branch}")
