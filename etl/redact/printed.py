@@ -53,8 +53,9 @@ _MAKING = (
 )
 _MAKING_SIGN = (
     r"(?i:wg gen(?:key|psk)|consul keygen|gossip keyring"
-    r"|key:generate --show|token_hex|token_urlsafe|randombytes|generate_key|random_bytes"
-    r"|securerandom|get_random_secret_key|(?:rails|rake) secret|phx\.gen\.secret|/dev/u?random"
+    r"|key:generate --show|(?:python|node|ruby|perl|php)[^\n]* -[a-z]*[ce] [^\n]*"
+    r"(?:token_hex|token_urlsafe|randombytes|generate_key|random_bytes"
+    r"|securerandom|get_random_secret_key)|(?:rails|rake) secret|phx\.gen\.secret|/dev/u?random"
     r"|kubeadm token|npx auth secret"
     r"|gh auth token|npm token create|rclone (?:obscure|reveal)|ansible-vault (?:view|decrypt)|bao (?:kv|read)"
     r"|keyring get|sops[^\n]*--extract|cat [^\n]*(?:/run/secrets/|vault[-_]pass|erlang\.cookie|jenkins/secrets/"
