@@ -16,8 +16,8 @@ GROUPS = {
         "locked", "permissions", "remote", "row", "scanning", "schema", "shipped", "times", "values",
     },
     "reading": {
-        "adapter", "adapters", "beside", "calls", "coerce", "columns", "detection", "discover", "walk", "framing", "journal",
-        "mapped", "mapping", "normalise", "opening", "tabular", "tools", "transcript", "zipped",
+        "adapter", "adapters", "beside", "calls", "coerce", "columns", "detection", "discover", "framing", "journal",
+        "mapped", "mapping", "normalise", "opening", "tabular", "tools", "transcript", "walk", "zipped",
     },
     "storing": {"card", "keys", "lake", "policies", "redact"},
     "asking": {"covered", "frames", "query", "show"},
