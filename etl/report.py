@@ -147,7 +147,6 @@ class Report:
             "records_in": sum(sums.records_in for sums in self.sums.values()),
             "records_used": sum(sums.records_used for sums in self.sums.values()),
             "rows": counts,
-            **left_out,
             "rejects": dict(sorted(self.rejects().items())),
             "ignored": dict(sorted(self.ignored().items())),
             "by_adapter": {
@@ -155,6 +154,7 @@ class Report:
             },
             "seconds": round(self.seconds, 3),
             "bytes_read": self.bytes_read,
+            **left_out,
         }
 
 

@@ -39,8 +39,9 @@ def test_ingest_prints_the_object_of_the_contract(etl, logs, tmp_path):
     told = json.loads(out)
     assert list(told) == [
         "batch_id", "files", "records_in", "records_used", "rows", "rejects", "ignored", "by_adapter", "seconds",
-        "bytes_read",
+        "bytes_read", "copies",
     ]  # fmt: skip
+    assert told["copies"] == 1, "the same conversation is in two files"
     assert told["files"] == {"seen": 2, "new": 2, "grown": 0, "unchanged": 0, "skipped": 0, "failed": 0}
     assert list(told["rows"]) == ["added", "replaced", "removed", "unchanged"]
     assert told["rejects"] == {"torn_tail": 1}

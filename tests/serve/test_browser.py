@@ -137,9 +137,10 @@ def test_a_newcomer_finds_what_fails_and_what_nobody_has_covered(browser: Any, a
     worst = find(browser, "tbody tr")
     cells = [cell.text for cell in worst.find_elements("css selector", "th, td")]
     assert cells[0] == "bash"
-    assert int(cells[2]) > 1
-    assert cells[3].endswith(" %")
-    assert "–" in cells[4], "the interval"
+    assert cells[1] == "agent"
+    assert int(cells[3]) > 1
+    assert cells[4].endswith(" %")
+    assert "–" in cells[5], "the interval"
     worst.find_element("css selector", "td:last-child a").click()
     find(browser, "table.list tbody tr")
     conversations = [link.get_attribute("href") for link in every(browser, "table.list tbody td:nth-child(2) a")]
