@@ -21,8 +21,6 @@ class Command(NamedTuple):
     test: Literal["mixed", "chosen", "random", "any", "encoded"] = "mixed"
     back: int = 0
     """How many characters before the literal belong to the form, which then ends there."""
-    sift: str = ""
-    """What a string must match (in RE2, on its padded form) before the form can match."""
     option: bool = False
     """The literal is the name of a command, which a space follows."""
 
@@ -35,7 +33,6 @@ def option(literal: str, options: str, test: Literal["mixed", "chosen"] = "mixed
         regex(form, re.IGNORECASE),
         rule,
         test,
-        sift=rf"{literal}[^\n|;&]* (?:{options})[^ ]{{4}}",
         option=True,
     )
 
@@ -118,16 +115,12 @@ FED = (
         regex(_FED, re.IGNORECASE),
         "secret",
         "mixed",
-        sift=r"(?:echo|printf) [^\n|]*\|[^\n|]*(?:log-?in|sign-?in|auth|"
-        r"passw|secret|token|unlock|-stdin|passphrase|kinit|cryptsetup)",
     ),
     Command(
         "printf ",
         regex(_FED, re.IGNORECASE),
         "secret",
         "mixed",
-        sift=r"printf [^\n|]*\|[^\n|]*(?:log-?in|sign-?in|auth|passw|"
-        r"secret|token|unlock|-stdin|passphrase|kinit|cryptsetup)",
     ),
     Command(
         "| base64",
@@ -139,7 +132,6 @@ FED = (
         "secret",
         "encoded",
         back=240,
-        sift=r"(?:echo|printf) [^\n|]*\| base64",
     ),
     words(
         "--password-command", rf"--password-command[ =][\"'](?:echo|printf)[ ](?:-\w+[ ])?{WORD}", "mixed", "password"

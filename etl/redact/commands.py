@@ -244,10 +244,9 @@ _COMMANDS = (
         "pass:",
         regex(rf"pass:{WORD}", re.IGNORECASE),
         test="chosen",
-        sift=r"pass:[\"']?[^\s\"'`<>|;]{4}",
     ),
     words("/pass:", rf"/pass:{WORD}", "mixed", "password"),
-    Command("/p:", regex(rf"/p:{WORD}", re.IGNORECASE), test="chosen", sift=r"/p:[\"']?[^\s\"'`<>|;]{4}"),
+    Command("/p:", regex(rf"/p:{WORD}", re.IGNORECASE), test="chosen"),
     words("net user ", rf"net user [\w.-]+ {WORD}", "chosen", "password"),
     words("htpasswd", r"htpasswd[ ](?:-\w+[ ]){1,4}(?:[^\s]+[ ]){0,1}[\w.@-]+[ ]" + WORD, "mixed", "password"),
     words(
