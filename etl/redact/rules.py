@@ -2,8 +2,9 @@
 
 Credentials by name (`etl/redact/named.py`), on the wire (`etl/redact/headers.py`) and by where they stand in a command,
 a file or a sentence (`etl/redact/positions.py`), keys of well-known services in any length (`etl/redact/services.py`),
-passwords and signatures in URLs, and private keys however they are quoted. Each rule works on a `View`, starts from
-literals that are cheap to find, and offers spans of the raw text.
+passwords and signatures in URLs, and private keys however they are quoted; every module that `_KINDS` names adds its
+`KINDS`. Each works on a `View`, is asked only where its sign is, starts from literals that are cheap to find, and
+offers spans of the raw text.
 """
 
 from __future__ import annotations

@@ -163,8 +163,13 @@ def _keep(path: Path, data: bytes) -> None:
     """Write a file as a whole or not at all; those of older signs make way for it."""
     path.parent.mkdir(mode=stat.S_IRWXU, parents=True, exist_ok=True)
     with tempfile.NamedTemporaryFile(dir=path.parent, delete=False) as file:
-        file.write(data)
-    Path(file.name).replace(path)
+        try:
+            file.write(data)
+            file.flush()
+            Path(file.name).replace(path)
+        except OSError:
+            Path(file.name).unlink()
+            raise
     for older in sorted(path.parent.glob("*.hs"), key=lambda each: each.stat().st_mtime)[:-_KEPT]:
         older.unlink(missing_ok=True)
 

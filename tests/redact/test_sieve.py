@@ -7,7 +7,7 @@ import random
 import pyarrow as pa
 import pytest
 
-from etl.redact import personal, rules
+from etl.redact import personal, rules, sieve
 from etl.redact.expressions import in_bytes
 from etl.redact.sieve import ENGINES, Sieve
 from etl.redact.texts import Texts
@@ -57,3 +57,32 @@ def test_a_sign_means_the_same_among_joined_texts(sign, found, not_found, engine
 
 def test_every_branch_is_an_expression_of_its_own():
     assert in_bytes("a|(?i:b|c(?:d|e))f") == ["a", "(?i:b)f", "(?i:c(?:d|e))f"]
+
+
+@pytest.mark.skipif("hyperscan" not in ENGINES, reason="the only one whose compiled signs can be kept")
+@pytest.mark.parametrize("spoilt", [b"", b"no signs", "half", "flipped"])
+def test_compiled_signs_that_are_spoilt_are_compiled_again(tmp_path, monkeypatch, spoilt):
+    monkeypatch.setattr(sieve, "_CACHE", tmp_path / "signs")
+    texts = Texts(pa.array(["x", "a pass"]))
+    assert Sieve({"it": "pass"}, "hyperscan").matching(texts) == {"it": [1]}
+    [kept] = (tmp_path / "signs").iterdir()
+    good = kept.read_bytes()
+    middle = len(good) // 2
+    flipped = good[:middle] + bytes([good[middle] ^ 0xFF]) + good[middle + 1 :]
+    kept.write_bytes({"half": good[:middle], "flipped": flipped}.get(spoilt, spoilt))
+    assert Sieve({"it": "pass"}, "hyperscan").matching(texts) == {"it": [1]}
+    assert [file.read_bytes() for file in (tmp_path / "signs").iterdir()] == [good]
+
+
+@pytest.mark.skipif("hyperscan" not in ENGINES, reason="the only one whose compiled signs can be kept")
+def test_compiled_signs_are_not_read_where_others_may_write(tmp_path, monkeypatch):
+    monkeypatch.setattr(sieve, "_CACHE", tmp_path / "signs")
+    texts = Texts(pa.array(["x", "a pass", "other"]))
+    Sieve({"it": "other"}, "hyperscan").matching(texts)
+    [foreign] = (tmp_path / "signs").iterdir()
+    planted = foreign.read_bytes()
+    Sieve({"it": "pass"}, "hyperscan").matching(texts)
+    for kept in (tmp_path / "signs").iterdir():
+        kept.write_bytes(planted)
+    (tmp_path / "signs").chmod(0o777)
+    assert Sieve({"it": "pass"}, "hyperscan").matching(texts) == {"it": [1]}
