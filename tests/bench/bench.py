@@ -88,7 +88,7 @@ def measure(megabytes: int, rounds: int, scratch: Path) -> list[Measured]:
         name = what.partition(",")[0]
         path = scratch / (name if name == "claude_code" else f"{name}.jsonl")
         count = made(path)
-        rows += compare(what.format(count), path, ["floor", "duckdb", "etl"], scratch, rounds)
+        rows += compare(what.format(count), path, ["floor", "duckdb", "needed", "etl"], scratch, rounds)
     parts = scratch / "parts"
     parts.mkdir()
     for number in range(8):
