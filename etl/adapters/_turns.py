@@ -8,15 +8,15 @@ from etl.conversation import Message, ToolCall
 
 
 class Turn:
-    """The messages of an answer, being told apart: what follows a result is the next response."""
+    """The messages of an answer, being told apart: what is said after a call, or called after a result, is the next."""
 
     def __init__(self) -> None:
         self._made: list[Message] = []
         self._results: list[Message] = []
         self._now: Message | None = None
 
-    def _response(self) -> Message:
-        if self._results:
+    def _response(self, said: bool = False) -> Message:
+        if self._results or (said and self._now is not None and self._now.calls):
             self._end()
         if self._now is None:
             self._now = Message("assistant")
@@ -30,13 +30,13 @@ class Turn:
 
     def text(self, said: str) -> None:
         """What was said; pieces of one response are paragraphs."""
-        now = self._response()
+        now = self._response(said=True)
         now.content = f"{now.content}\n\n{said}" if now.content else said
 
     def reasoning(self, thought: str) -> None:
         """What was thought before."""
-        now = self._response()
-        if now.content and not now.calls:
+        now = self._response(said=True)
+        if now.content:
             self._end()
             now = self._response()
         now.reasoning = f"{now.reasoning}\n{thought}" if now.reasoning else thought
@@ -56,6 +56,12 @@ class Turn:
     def result(self, result: Message) -> None:
         """What came back from a call of the response."""
         self._results.append(result)
+
+    def note(self, key: str, value: Any) -> None:
+        """What no field of the response holds."""
+        now = self._now
+        if now is not None:
+            now.extra = {**(now.extra or {}), key: value}
 
     def done(self) -> list[Message]:
         """The messages; an empty one where nothing was said."""
