@@ -20,6 +20,7 @@ import msgspec
 
 from etl.adapters._otlp_facts import Facts
 from etl.adapters._otlp_span import Span, opened
+from etl.adapters._otlp_told import Told
 from etl.adapters._otlp_turn import Turn
 from etl.conversation import Message
 
@@ -181,6 +182,7 @@ class _Tree:
         self._ends: dict[int, list[Call]] = {}
         self._open: dict[int, list[Call]] = {}
         self._order = {id(call): number for number, call in enumerate(calls)}
+        alike: dict[tuple[int, int], list[Call]] = {}
         for call in calls:
             call.path = self._walk(0, call.turn.inputs)
             answer = self._walk(call.path[-1], call.answer())
@@ -188,6 +190,9 @@ class _Tree:
             call.depth = len(call.path) + len(answer) - 2
             call.lengths, call.said = self._lengths(call.turn.inputs), self._lengths(call.answer())
             (self._open if call.is_open() else self._ends).setdefault(call.end, []).append(call)
+            if not call.is_open():
+                alike.setdefault((call.path[-1], call.end), []).append(call)
+        self._told = {answer: Told(each) for answer, each in alike.items() if len(each) > 1}
         self._thread_of: dict[int, Thread] = {}
         self._owner: dict[int, Thread] = {}
         self._continued: set[int] = set()
@@ -237,11 +242,12 @@ class _Tree:
             answered = self._nearest(call, self._ends.get(node, ()))
             if answered is not None:
                 return answered
-            asked = self._open.get(node)
-            if asked and node == call.path[-1]:
-                asked = [other for other in asked if self._order[id(other)] < self._order[id(call)]]
-            if asked:
-                return asked[-1]
+            asked = self._open.get(node, ())
+            earlier = len(asked)
+            if node == call.path[-1]:
+                earlier = bisect_left(asked, self._order[id(call)], key=lambda other: self._order[id(other)])
+            if earlier:
+                return asked[earlier - 1]
         return None
 
     def _nearest(self, call: Call, alike: Sequence[Call]) -> Call | None:
@@ -272,12 +278,15 @@ class _Tree:
     def _place(self, call: Call, before: Call | None) -> None:
         if id(call) in self._thread_of:
             return
-        same = self._same_response(call)
-        if same is not None:
-            same.copies.append(call)
-            self._told_by[id(call)] = same
-            self._thread_of[id(call)] = self._thread_of[id(same)]
-            return
+        told = self._told.get((call.path[-1], call.end))
+        if told is not None:
+            same = told.same(call)
+            told.place(call)
+            if same is not None:
+                same.copies.append(call)
+                self._told_by[id(call)] = same
+                self._thread_of[id(call)] = self._thread_of[id(same)]
+                return
         if before is not None and id(before) not in self._continued:
             thread = self._thread_of[id(before)]
             self._continued.add(id(before))
@@ -289,23 +298,6 @@ class _Tree:
             self._answering.setdefault(call.path[-1], []).append(thread)
         for node in (*call.path, call.end):
             self._owner.setdefault(node, thread)
-
-    def _same_response(self, call: Call) -> Call | None:
-        """A placed call that tells of the same response: the same id, or the same words within the same time."""
-        for other in self._ends.get(call.end, ()):
-            if (
-                other is call
-                or id(other) not in self._thread_of
-                or other.path[-1] != call.path[-1]
-                or other.span is call.span
-            ):
-                continue
-            ids = {other.facts.response_id, call.facts.response_id}
-            if len(ids) == 1 and None not in ids:
-                return other
-            if None in ids and _within(call.span, other.span):
-                return other
-        return None
 
     def _branch(self, call: Call) -> Thread:
         """A new thread, with the beginning that it shares with an earlier one."""
@@ -340,11 +332,6 @@ class _Tree:
                     thread.abandoned = thread.abandoned or 0 < (last.end or last.start or 0) <= (latest.start or 0)
                 if latest is None or first.at() > latest.at():
                     latest = first
-
-
-def _within(one: Span, other: Span) -> bool:
-    """Whether the time of one span lies in that of the other."""
-    return one.spans(other) or other.spans(one)
 
 
 def _digest(words: Any) -> str:
