@@ -23,7 +23,8 @@ from etl.lake.place import Place
 from etl.parts import Work
 from etl.reading import Reader
 from etl.staging import Settings
-from etl.workers import OnFile, Queue, ReadOut, read_task, shares
+from etl.worker import read_task
+from etl.workers import OnFile, Queue, ReadOut, shares
 
 TASK_BYTES = 256 << 20
 """Input of one task where there are more bytes than that for each core: what a lost node costs."""

@@ -135,9 +135,10 @@ class Waves:
             ray = self._begun.enter_context(cluster(self._readers.ray_address))
             self._reading = lambda works: read_on_ray(ray, works, settings, on_file)
         else:
+            from etl import pool as processes
             from etl import workers
 
-            pool = self._begun.enter_context(workers.Pool(self._readers.workers, settings))
+            pool = self._begun.enter_context(processes.Pool(self._readers.workers, settings))
             self._reading = lambda works: workers.read_all(works, settings, pool, on_file)
         return self._reading
 

@@ -6,34 +6,33 @@ The run itself goes over each large file of lines once and hands out its parts a
 from __future__ import annotations
 
 import heapq
-import multiprocessing
-import threading
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from multiprocessing.connection import Connection, wait
-from multiprocessing.process import BaseProcess
-from types import TracebackType
-from typing import Any, NamedTuple, Self
+from typing import TYPE_CHECKING, NamedTuple
 
 from etl.detection import Skipped, detect
-from etl.errors import LakeError, SourceError
-from etl.footprint import release, settle
+from etl.errors import SourceError
 from etl.growing import add, counted
 from etl.lake import StagedFile
 from etl.opening import LineDigest
 from etl.parts import Work, is_parted, names_records, parts
 from etl.reading import Reader
-from etl.remote import is_remote, register
 from etl.report import FileResult, Reached
 from etl.staging import Settings
+from etl.worker import Task
+
+if TYPE_CHECKING:
+    from etl.pool import Pool
 
 OnFile = Callable[[FileResult], None]
 
 TOGETHER_BYTES = 4 << 20
 TOGETHER_FILES = 256
 """Small files are handed out together, up to so many."""
-
-Task = Sequence[Work]
+ALSO = 1 << 16
+"""What a file costs besides its bytes, in bytes."""
+AHEAD = 16
+"""So many tasks are made before anybody asks for them."""
 
 
 class ReadOut(NamedTuple):
@@ -45,13 +44,16 @@ class ReadOut(NamedTuple):
 
 def read_all(works: Sequence[Work], settings: Settings, pool: Pool, on_file: OnFile) -> ReadOut:
     """Read every file, in this process or by the pool; `on_file` hears of each as it is done."""
-    if pool.count <= 1 or not works or (len(works) == 1 and works[0].size < 2 * settings.part_bytes):
+    if pool.count <= 1 or not are_many(works, settings):
         reader = Reader(settings)
         results = []
         for work in works:
             results.append(reader.read(work.file, work.known))
             on_file(results[-1])
         return ReadOut(results, reader.close())
+    pool.begin()
+    import etl.committing  # noqa: F401  (while the workers load what they need)
+
     queue = Queue(works, settings, on_file)
     staged: list[StagedFile] = []
     while pool.serve(queue):
@@ -60,6 +62,14 @@ def read_all(works: Sequence[Work], settings: Settings, pool: Pool, on_file: OnF
         queue.take_all(found)
         staged += files
     return ReadOut(queue.results(), staged)
+
+
+def are_many(works: Iterable[Work], settings: Settings) -> bool:
+    """Whether reading these takes so long that it is worth while to start workers, who then share it."""
+    sizes = [work.size for work in works]
+    if max(sizes, default=0) >= 2 * settings.part_bytes:
+        return True
+    return len(sizes) > 1 and sum(sizes) + ALSO * len(sizes) >= settings.part_bytes
 
 
 class Queue:
@@ -72,18 +82,21 @@ class Queue:
         self._parted: dict[str, _Parted] = {}
         self._again: deque[Work] = deque()
         self._tasks = self._all()
-        self._held: Task | None = None
+        self._made: deque[Task] = deque()
         self._results: dict[str, FileResult] = {}
 
     def next(self, idle: bool = True) -> Task | None:
         """The next task; None where there is none, for now. Who is not idle gets parts only: they are of one size."""
-        task = self._held or next(self._tasks, None)
-        self._held = None
-        if task is None and self._again:
-            task = (self._again.popleft(),)
-        if task is not None and not idle and task[0].part is None:
-            task, self._held = None, task
-        return task
+        if not self._made and not self.prepare():
+            return (self._again.popleft(),) if self._again else None
+        return self._made.popleft() if idle or self._made[0][0].part is not None else None
+
+    def prepare(self) -> bool:
+        """Make a task before somebody asks for it; False where there is none, or where enough are made."""
+        if len(self._made) >= AHEAD or (task := next(self._tasks, None)) is None:
+            return False
+        self._made.append(task)
+        return True
 
     def _all(self) -> Iterator[Task]:
         small: list[Work] = []
@@ -218,133 +231,3 @@ def shares(tasks: Iterable[Task], count: int) -> list[list[Work]]:
         made[number] += task
         heapq.heappush(heap, (size + task_size, number))
     return [share for share in made if share]
-
-
-class Pool:
-    """The workers, each at the other end of a pipe: processes, and a thread of the run's own process. They start with
-    the first task and stay for all waves of a run.
-
-    A process takes most of a second to start, and the run itself has little to do.
-    """
-
-    def __init__(self, count: int, settings: Settings) -> None:
-        self.count = count
-        self._settings = settings
-        self._processes: dict[Connection, BaseProcess] = {}
-        self._given: dict[Connection, int] = {}
-
-    def _start(self) -> None:
-        context = multiprocessing.get_context("spawn")
-        for number in range(1, self.count):
-            ours, theirs = context.Pipe()
-            process = context.Process(target=_work, args=(theirs, self._settings, str(number)), daemon=True)
-            process.start()
-            theirs.close()
-            self._processes[ours] = process
-            self._given[ours] = 0
-        ours, theirs = context.Pipe()
-        threading.Thread(target=_work, args=(theirs, self._settings, "0"), daemon=True).start()
-        self._given[ours] = 0
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        for pipe in self._given:
-            pipe.close()
-        for process in self._processes.values():
-            if kind is None:
-                process.join(5)  # its pipe has ended
-            if process.is_alive():
-                process.terminate()
-            process.join()
-
-    def serve(self, queue: Queue) -> bool:
-        """Give idle workers something to do and hear of what is done; False when all is."""
-        if not self._given:
-            self._start()
-        for ahead in (0, 1):
-            for pipe, given in self._given.items():
-                if given == ahead and (task := queue.next(idle=not ahead)) is not None:
-                    self._send(pipe, task)
-                    self._given[pipe] += 1
-        if not any(self._given.values()):
-            return False
-        for pipe in self._ready():
-            queue.done(self._heard(pipe))
-        return True
-
-    def _ready(self) -> list[Connection]:
-        return [pipe for pipe in wait(list(self._given)) if isinstance(pipe, Connection)]
-
-    def _heard(self, pipe: Connection) -> FileResult:
-        told: FileResult
-        told, is_last = self._received(pipe)
-        self._given[pipe] -= is_last
-        return told
-
-    def _send(self, pipe: Connection, task: Task | None) -> None:
-        try:
-            pipe.send(task)
-        except OSError:
-            raise self._lost(pipe) from None
-
-    def _received(self, pipe: Connection) -> Any:
-        try:
-            found = pipe.recv()
-        except (EOFError, OSError):
-            raise self._lost(pipe) from None
-        if isinstance(found, BaseException):
-            raise found
-        return found
-
-    def _lost(self, pipe: Connection) -> LakeError:
-        process = self._processes.get(pipe)
-        if process is not None:
-            process.join(5)
-        code = None if process is None else process.exitcode
-        return LakeError(
-            f"a worker process ended in the middle of its work (exit code {code}); nothing was committed. "
-            "If memory ran out, run again with fewer workers"
-        )
-
-    def finish(self) -> Iterator[ReadOut]:
-        """What each worker read since it was last asked, once it has written everything."""
-        for pipe in self._given:
-            self._send(pipe, None)
-        for pipe in self._given:
-            yield ReadOut(*self._received(pipe))
-
-
-def _work(pipe: Connection, settings: Settings, worker: str) -> None:
-    """In a worker: read what comes and say so, and give everything where a wave ends; until the run does."""
-    settle()
-    try:
-        while True:
-            reader = Reader(settings, worker)
-            results: list[FileResult] = []
-            while (task := pipe.recv()) is not None:
-                results += read_task(reader, task, pipe.send)
-            pipe.send((results, reader.close()))
-            del reader, results
-            release()
-    except (EOFError, BrokenPipeError, ConnectionResetError):
-        return  # the run has ended
-    except Exception as error:  # noqa: BLE001  (the run says it)
-        pipe.send(error)
-
-
-def read_task(reader: Reader, task: Task, tell: Callable[[tuple[FileResult, bool]], None]) -> list[FileResult]:
-    """Read what a task names; `tell` hears of each, and whether it was the last."""
-    if any(is_remote(work.file.uri) for work in task):
-        register()
-    results = []
-    for number, work in enumerate(task, 1):
-        result = reader.read(work.file, work.known) if work.part is None else reader.read_part(work)
-        results.append(result)
-        brief = FileResult(result.uri, result.source, result.size, state=result.state, part=result.part)
-        brief.again = result.again
-        tell((brief, number == len(task)))
-    return results

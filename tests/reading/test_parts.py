@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import json
+import os
+import signal
 import tempfile
 from itertools import pairwise
-from multiprocessing import active_children
 from pathlib import Path
 from typing import Any
 
@@ -22,8 +23,9 @@ from etl.framing import LIMITS
 from etl.opening import LineDigest
 from etl.parts import Work, is_parted, parts
 from etl.pipeline import ingest
+from etl.pool import Pool
 from etl.staging import Settings
-from etl.workers import Pool, ReadOut, read_all
+from etl.workers import ReadOut, read_all
 from tests.contract.harness import SampleLog, sample_logs
 from tests.lakes import NOW
 from tests.reading.nights import CHATS, ODD, SPANS, chat, in_parts, night, span, told
@@ -136,9 +138,15 @@ def test_two_processes_share_one_file(tmp_path: Path, monkeypatch: pytest.Monkey
     assert again.state_counts()["unchanged"] == 22
 
 
-def _kill_workers() -> None:
-    for child in active_children():
-        child.kill()
+def _kill_a_worker() -> None:
+    """One of the processes that the stem has forked."""
+    (stem,) = _children("self")
+    os.kill(_children(stem)[0], signal.SIGKILL)
+
+
+def _children(process: str | int) -> list[int]:
+    tasks = Path(f"/proc/{process}/task").iterdir()
+    return [int(child) for task in tasks for child in (task / "children").read_text().split()]
 
 
 def test_a_worker_that_is_killed_is_one_clear_error(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -148,7 +156,7 @@ def test_a_worker_that_is_killed_is_one_clear_error(tmp_path: Path, monkeypatch:
 
     def kill(works: list[Work], run: Settings, _workers: int, _on_file: object) -> ReadOut:
         with Pool(2, run) as pool:
-            return read_all(works, run, pool, lambda _result: _kill_workers())
+            return read_all(works, run._replace(part_bytes=1 << 10), pool, lambda _result: _kill_a_worker())
 
     with monkeypatch.context() as patched:
         patched.setattr(etl.workers, "read_all", kill)

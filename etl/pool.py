@@ -1,0 +1,104 @@
+"""The worker processes of a run, each at the other end of a pipe.
+
+They start with the first wave that is worth it and stay for all that follow. The run itself hands out what there is to
+read, and hears what came of it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from multiprocessing.connection import Connection, Pipe, wait
+from types import TracebackType
+from typing import Any, Self
+
+from etl.errors import LakeError
+from etl.report import FileResult
+from etl.staging import Settings
+from etl.worker import Begun, Task, begin
+from etl.workers import Queue, ReadOut
+
+PATIENCE = 5.0
+"""Seconds that processes get to end, and to say why."""
+
+
+class Pool:
+    """So many workers, or one process that reads by itself."""
+
+    def __init__(self, count: int, settings: Settings) -> None:
+        self.count = count
+        self._settings = settings
+        self._begun: Begun | None = None
+        self._given: dict[Connection, int] = {}
+
+    def begin(self) -> None:
+        """Start the workers, unless they have been: loading takes them a while in which the run can go on."""
+        if self._begun is not None:
+            return
+        pipes = [Pipe() for _ in range(self.count)]
+        self._given = {ours: 0 for ours, _ in pipes}
+        self._begun = begin(self._settings, {str(number): theirs for number, (_, theirs) in enumerate(pipes)})
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        for pipe in self._given:
+            pipe.close()
+        if self._begun is not None:
+            self._begun.end(PATIENCE if kind is None else 0)  # the pipes of the workers have ended
+
+    def serve(self, queue: Queue) -> bool:
+        """Give idle workers something to do and hear of what is done; False when all is."""
+        for ahead in (0, 1):
+            for pipe, given in self._given.items():
+                if given == ahead and (task := queue.next(idle=not ahead)) is not None:
+                    self._send(pipe, task)
+                    self._given[pipe] += 1
+        if not any(self._given.values()):
+            return False
+        while not (ready := self._ready(0)) and queue.prepare():
+            pass
+        for pipe in ready or self._ready():
+            queue.done(self._heard(pipe))
+        return True
+
+    def _ready(self, seconds: float | None = None) -> list[Connection]:
+        """The pipes in which there is something; what is unsaid is waited for."""
+        return [pipe for pipe in wait(list(self._given), seconds) if isinstance(pipe, Connection)]
+
+    def _heard(self, pipe: Connection) -> FileResult:
+        told: FileResult
+        told, is_last = self._received(pipe)
+        self._given[pipe] -= is_last
+        return told
+
+    def _send(self, pipe: Connection, task: Task | None) -> None:
+        try:
+            pipe.send(task)
+        except OSError:
+            raise self._lost(pipe) from None
+
+    def _received(self, pipe: Connection) -> Any:
+        try:
+            found = pipe.recv()
+        except (EOFError, OSError):
+            raise self._lost(pipe) from None
+        if isinstance(found, BaseException):
+            raise found
+        return found
+
+    def _lost(self, pipe: Connection) -> LakeError:
+        code = None if self._begun is None else self._begun.code(list(self._given).index(pipe), PATIENCE)
+        return LakeError(
+            f"a worker process ended in the middle of its work (exit code {code}); nothing was committed. "
+            "If memory ran out, run again with fewer workers"
+        )
+
+    def finish(self) -> Iterator[ReadOut]:
+        """What each worker read since it was last asked, once it has written everything."""
+        for pipe in self._given:
+            self._send(pipe, None)
+        for pipe in self._given:
+            yield ReadOut(*self._received(pipe))
