@@ -10,7 +10,7 @@ from __future__ import annotations
 import itertools
 import re
 import sqlite3
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import closing
 from typing import Any, TypeAlias
 from urllib.parse import quote
@@ -51,11 +51,15 @@ class Stored:
         """The columns that are stored, in order."""
         return [str(row[1]) for row in self._database.execute(f"PRAGMA table_xinfo({_quoted(table)})") if row[6] == 0]
 
-    def rows(self, table: str) -> Iterator[dict[str, Any]]:
-        """The rows of a table by column, in the order they were put in; none where there is no such table."""
+    def rows(self, table: str, only: Sequence[str] | None = None) -> Iterator[dict[str, Any]]:
+        """The rows of a table by column (or `only` by these), in the order they were put in; none where there is no
+        such table.
+        """
         if table not in self.tables:
             return
-        names = self.columns(table)
+        names = [name for name in self.columns(table) if only is None or name in only]
+        if not names:
+            return
         columns = ", ".join(f"{_quoted(table)}.{_quoted(name)}" for name in names)
         by_row = "" if "WITHOUT ROWID" in self.tables[table].upper() else " ORDER BY rowid"
         for row in self._database.execute(f"SELECT {columns} FROM {_quoted(table)}{by_row}"):

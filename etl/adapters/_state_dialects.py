@@ -13,12 +13,14 @@ from etl.adapters._api_responses import RESPONSES
 from etl.adapters._blocks import identifier, plain
 from etl.adapters._chat import ROLES, chat_messages, parsed
 from etl.adapters._langchain import chat_form, message_of
+from etl.adapters._otlp_facts import summed
 from etl.adapters._records import left
 from etl.adapters._rollouts import items, obj, text
+from etl.adapters._run_values import usage_of
 from etl.adapters._state_autogen import AUTOGEN, autogen_message
 from etl.adapters._state_kernel import is_kernel, kernel_message
 from etl.adapters._state_steps import is_step, smol_messages
-from etl.conversation import Message, ToolCall
+from etl.conversation import Message, Tokens, ToolCall
 
 _SAMPLE = 12
 _ITEMS = frozenset({
@@ -30,6 +32,17 @@ _ITEMS = frozenset({
 })  # fmt: skip
 _WRAPPED = ("user_message", "heartbeat", "login", "system_alert", "package_message")
 """What Letta puts a user's turn into: JSON text of one of these types."""
+
+
+def counted(messages: Sequence[Message]) -> Tokens | None:
+    """The tokens of all answers that tell theirs."""
+    found: list[Tokens] = []
+    for message in messages:
+        told = usage_of((message.extra or {}).get("usage"))
+        if told is None and (message.input_tokens is not None or message.output_tokens is not None):
+            told = Tokens(message.input_tokens, message.output_tokens)
+        found += [told] if told is not None else []
+    return summed(found)
 
 
 class Dialect(NamedTuple):
@@ -67,7 +80,8 @@ def _fits_langchain(item: dict[str, Any]) -> bool:
     return message_of(item)[0] is not None
 
 
-def _langchain(item: dict[str, Any]) -> list[Message] | str:
+def langchain_message(item: dict[str, Any]) -> list[Message] | str:
+    """A message that LangChain serialised, or the reason why it is none."""
     made = chat_form(item)
     about = obj(made, "response_metadata") if isinstance(made, dict) else {}
     read = chat_messages(made)
@@ -218,7 +232,7 @@ def _fits_autogen(item: dict[str, Any]) -> bool:
 
 DIALECTS = (
     Dialect("autogen", _is_autogen, _fits_autogen, autogen_message),
-    Dialect("langchain", _is_langchain, _fits_langchain, _langchain),
+    Dialect("langchain", _is_langchain, _fits_langchain, langchain_message),
     Dialect("openai_items", _is_item, _fits_item, _item),
     Dialect("semantic_kernel", is_kernel, is_kernel, kernel_message),
     Dialect("llama_index", _is_llama, _fits_llama, _llama),

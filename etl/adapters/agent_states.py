@@ -14,11 +14,9 @@ from typing import Any, ClassVar, NamedTuple
 from etl.adapter import Adapter, FileContext, Sample
 from etl.adapters._api_rows import joined_pieces
 from etl.adapters._blocks import identifier
-from etl.adapters._otlp_facts import summed
 from etl.adapters._rollouts import items, obj, text
-from etl.adapters._run_values import usage_of
-from etl.adapters._state_dialects import DIALECTS, Dialect, dialect_of
-from etl.conversation import Conversation, Ignored, Message, Outcome, Record, Tokens, Unusable
+from etl.adapters._state_dialects import DIALECTS, Dialect, counted, dialect_of
+from etl.conversation import Conversation, Ignored, Message, Outcome, Record, Unusable
 from etl.decode import encode
 from etl.identity import digest
 from etl.times import instant
@@ -199,7 +197,7 @@ def _conversation(chat: Chat, records: list[Record], place: str | None = None) -
         task_from_prompt=True,
         tools=around.pop("tools", None) or None,
         model=next((message.model for message in reversed(messages) if message.model), text(around.get("model"))),
-        usage=_usage(messages),
+        usage=counted(messages),
         status="completed" if listed[-1].get("is_final_answer") is True else None,
         finish_reason=text(around.pop("stop_reason", None)),
         extra={"framework": chat.dialect.name, **around},
@@ -235,14 +233,3 @@ def _thought(messages: list[Message]) -> list[Message]:
 
 def _thinks(message: Message) -> bool:
     return bool(message.reasoning) and not (message.content or message.calls or message.parts or message.extra)
-
-
-def _usage(messages: list[Message]) -> Tokens | None:
-    """The tokens of all answers that tell theirs."""
-    counted: list[Tokens] = []
-    for message in messages:
-        told = usage_of((message.extra or {}).get("usage"))
-        if told is None and (message.input_tokens is not None or message.output_tokens is not None):
-            told = Tokens(message.input_tokens, message.output_tokens)
-        counted += [told] if told is not None else []
-    return summed(counted)

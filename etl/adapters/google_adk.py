@@ -1,4 +1,4 @@
-"""Google ADK: sessions with their events, evaluation sets and their results, in camel or snake case.
+"""Google ADK: sessions with their events (JSON, or its databases), evaluation sets and their results, in either case.
 
 An event of a session is one content of a user, an agent or a tool; pieces of a stream (`partial`) that a whole event
 follows are left out, and sub-agents' names stand with their messages. A case of an evaluation set is the conversation
@@ -7,17 +7,20 @@ that was expected; a result of one is what the agent did, with a verdict for eve
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Any, ClassVar
 
 from etl.adapter import FileContext, Sample
 from etl.adapters._adk import Session, either, invocation, listed, session, told
+from etl.adapters._adk_stored import TABLES, event_row, is_row, joined, place_of, session_row
 from etl.adapters._chat import parsed
 from etl.adapters._claude_lines import is_global
 from etl.adapters._records import RecordAdapter, numbered, part
 from etl.adapters._rollouts import text
+from etl.adapters._sqlite import names_tables, records
 from etl.conversation import Conversation, Ignored, Outcome, Record, Unusable, Verdict
 from etl.decode import encode
+from etl.framing import Framed, Limits
 from etl.identity import digest
 
 _STATUS = {1: "PASSED", 2: "FAILED", 3: "NOT_EVALUATED"}
@@ -30,12 +33,17 @@ class GoogleAdk(RecordAdapter):
 
     name = "google_adk"
     version = 2
-    about = "Google ADK: sessions with events, evaluation sets (cases of invocations) and their results"
+    about = "Google ADK: sessions with events, session databases, evaluation sets and their results"
     expects = "a session, an evaluation set or a result is a JSON object"
     splits = True
     ignores: ClassVar[dict[str, str]] = {
-        "later_query": "a query of the oldest evaluation files after the first: it is in the row of the first"
+        "later_query": "a query of the oldest evaluation files after the first: it is in the row of the first",
+        "silent_session": "a session of a database in which nothing has happened yet",
     }
+
+    def records(self, blocks: Iterator[bytes], limits: Limits) -> Iterator[Framed]:
+        """Rows of a session database, or JSON."""
+        return records(blocks, limits, dict(zip(TABLES, (session_row, event_row), strict=True)))
 
     def claim(self, value: dict[str, Any]) -> float:
         """Sure of the keys that only ADK has together."""
@@ -53,7 +61,9 @@ class GoogleAdk(RecordAdapter):
         return 0.9 if _is_turn(value) else 0.0
 
     def score(self, sample: Sample) -> float:
-        """As its records say; a result may be the JSON text of itself."""
+        """As its records say, where a result may be the JSON text of itself; by the tables of a database."""
+        if names_tables(sample.head, *TABLES) and b"app_name" in sample.head and b"invocation_id" in sample.head:
+            return 0.95
         return super().score(sample._replace(values=[_opened(value) for value in sample.values]))
 
     def parse(self, records: Iterable[Record], file: FileContext) -> Iterator[Outcome]:
@@ -62,14 +72,19 @@ class GoogleAdk(RecordAdapter):
 
     def _outcomes(self, records: Iterable[Record]) -> Iterator[Outcome]:
         queries: list[Record] = []
+        stored: dict[tuple[str, str, str], list[Record]] = {}
         for record in records:
             value = _opened(record.value)
-            if isinstance(value, dict) and _is_turn(value):
+            if is_row(value):
+                stored.setdefault(place_of(value), []).append(record)
+            elif isinstance(value, dict) and _is_turn(value):
                 queries.append(record)
             elif isinstance(value, dict):
                 yield from self.read(record, value)
             else:
                 yield Unusable(record, "not_an_object", f"{self.expects}; this is none")
+        for rows in stored.values():
+            yield from _stored(rows)
         if queries:
             turns = [_opened(record.value) for record in queries]
             yield _made(queries, _oldest(turns), {}, None)
@@ -114,16 +129,26 @@ def _one(record: Record, value: dict[str, Any]) -> Outcome:
     if isinstance(turns, list) and turns and all(isinstance(turn, dict) and _is_turn(turn) for turn in turns):
         rest = {key: item for key, item in value.items() if key not in ("data", "name")}
         return _made([record], _oldest(turns), rest, text(value.get("name")))
-    return _session(record, value)
+    return _session((record,), value)
 
 
-def _session(record: Record, value: dict[str, Any]) -> Outcome:
+def _stored(rows: list[Record]) -> Iterator[Outcome]:
+    """The session whose rows these are."""
+    value = joined(rows)
+    read = _session(rows, value) if value["events"] else Ignored("silent_session", len(rows))
+    if isinstance(read, Unusable):
+        yield from (Unusable(row, read.reason, read.message) for row in rows)
+    else:
+        yield read
+
+
+def _session(records: Sequence[Record], value: dict[str, Any]) -> Outcome:
     """A session grows: it is known by a global id, or by its first event with its time."""
     read = session(listed(value, "events"))
     if isinstance(read, str):
-        return Unusable(record, "bad_event", read)
+        return Unusable(records[0], "bad_event", read)
     if not read.messages:
-        return Unusable(record, "no_messages", "no event of the session says anything")
+        return Unusable(records[0], "no_messages", "no event of the session says anything")
     app, user, name = (either(value, key) for key in ("app_name", "user_id", "id"))
     first = listed(value, "events")[0]
     key = [app, user, name] if isinstance(name, str) and is_global(name) else [app, user, name, first]
@@ -131,7 +156,7 @@ def _session(record: Record, value: dict[str, Any]) -> Outcome:
     rest = {key: item for key, item in value.items() if key not in held and item not in (None, {}, [])}
     return Conversation(
         read.messages,
-        (record,),
+        records,
         native_id=f"adk:{digest(encode(key).encode('utf-8', 'surrogatepass'))}",
         conversation_id=text(name),
         task_from_prompt=True,
