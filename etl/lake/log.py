@@ -100,7 +100,30 @@ def _create(folder: str, table: str) -> None:
 
 
 def snapshot(place: Place, table: str, *, older: bool = False) -> Snapshot:
-    """The newest version of a table; LakeError where it is none of ours, or `older` unless such a lake will do."""
+    """The newest version of a table; LakeError where it is none of ours, or `older` unless such a lake will do.
+
+    What was read last is given again for as long as it is the newest: a run asks some dozens of times.
+    """
+    if (kept := _kept(place, table, older)) is not None:
+        return kept
+    read = _read(place, table, older)
+    if (mark := place.log_mark(table, read.version)) is not None:
+        place.kept[table] = (older, mark, read)
+    return read
+
+
+def _kept(place: Place, table: str, older: bool | None = None) -> Snapshot | None:
+    """What was read of a table, where its log ends with the same file now; `older`: read so, by default in any way."""
+    kept: tuple[bool, object, Snapshot] | None = place.kept.get(table)
+    if kept is None or older not in (None, kept[0]):
+        return None
+    _, mark, read = kept
+    if place.log_mark(table, read.version) != mark or place.log_file(table, read.version + 1).exists():
+        return None
+    return read
+
+
+def _read(place: Place, table: str, older: bool) -> Snapshot:
     folder = str(place.table(table))
     try:
         delta = DeltaTable(folder)
@@ -183,6 +206,8 @@ def commit(
 
 def newest_version(place: Place, table: str) -> int:
     """The number of the newest version of a table, whoever wrote it."""
+    if (kept := _kept(place, table)) is not None:
+        return kept.version
     try:
         return DeltaTable(str(place.table(table))).version()
     except (DeltaError, OSError) as error:

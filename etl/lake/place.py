@@ -14,6 +14,7 @@ import shutil
 import tempfile
 from collections.abc import Iterable, Iterator
 from pathlib import Path
+from typing import Any
 from urllib.parse import unquote, urlsplit
 from uuid import uuid4
 
@@ -44,6 +45,8 @@ class Place:
         else:
             self.root = _local_folder(name)
             self.staging = self.root / STAGING
+        self.kept: dict[str, Any] = {}
+        """What was read of the log of each table (`log.snapshot`)."""
 
     def names(self) -> set[str]:
         """What lies in the lake's folder; nothing where it is not there."""
@@ -79,6 +82,15 @@ class Place:
     def log_file(self, table: str, version: int) -> Path:
         """The file of one version in the Delta log."""
         return self.log_folder(table) / f"{version:020}.json"
+
+    def log_mark(self, table: str, version: int) -> tuple[int, int, int] | None:
+        """What tells the file of a version from any that may come in its place; None where nothing does."""
+        if self.is_remote:
+            return None
+        with contextlib.suppress(OSError):
+            status = os.stat(self.log_file(table, version))  # noqa: PTH116  (asked some dozens of times)
+            return status.st_ino, status.st_mtime_ns, status.st_size
+        return None
 
     def log_texts(self, table: str) -> Iterator[tuple[int, str]]:
         """Every version that the log holds as a file of its own, with its text, oldest first."""
