@@ -13,14 +13,19 @@ from hypothesis import HealthCheck, settings
 from tests.lakes import NOW, REPO
 
 settings.register_profile(
-    "quick", deadline=None, max_examples=40, derandomize=True, suppress_health_check=[HealthCheck.too_slow]
+    "thorough", deadline=None, max_examples=40, derandomize=True, suppress_health_check=[HealthCheck.too_slow]
 )
-settings.load_profile("quick")
+settings.register_profile("quick", settings.get_profile("thorough"), max_examples=10)
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption("--write-golden", action="store_true", help="write tests/golden/ anew")
-    parser.addoption("--thorough", action="store_true", help="every kind of junk in every field, and the slow tests")
+    parser.addoption("--thorough", action="store_true", help="all of each test, the slow tests, and the shared cases")
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    """Properties are tried with fewer examples in `make test`; see `tests.examples` for those that say how many."""
+    settings.load_profile("thorough" if config.getoption("--thorough") else "quick")
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
@@ -51,8 +56,18 @@ def samples() -> Path:
 
 
 @pytest.fixture(scope="session")
-def shared() -> Path:
-    """The folder of cases and real files beside the repository, or the one that ETL_SHARED names."""
+def thorough(pytestconfig: pytest.Config) -> bool:
+    """Whether all of a test is to run, as in `make check`, and not the part of it that `make test` has time for."""
+    return bool(pytestconfig.getoption("--thorough"))
+
+
+@pytest.fixture(scope="session")
+def shared(thorough: bool) -> Path:
+    """The folder of cases and real files beside the repository, or the one that ETL_SHARED names; none in `make test`,
+    which reads nothing outside the repository.
+    """
+    if not thorough:
+        pytest.skip("reads the shared folder: runs with --thorough, as in make check")
     folder = Path(os.environ.get("ETL_SHARED", REPO.parent / "shared"))
     if not folder.is_dir():
         pytest.skip(f"no shared folder at {folder}; ETL_SHARED can name it")

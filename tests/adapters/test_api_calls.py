@@ -7,10 +7,11 @@ import random
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.adapters.api_lines import API, agent, called, chat, events, rows, say, texts
+from tests.examples import examples
 
 SYSTEM, ASK = say("system", "Be brief."), say("user", "Where is the key?")
 LOOK, FOUND = called("c1", place="shelf"), say("tool", "a key", tool_call_id="c1")
@@ -30,7 +31,7 @@ def test_calls_that_repeat_each_other_are_one_row() -> None:
     assert [info["id"] for info in row["message_info"] if info["id"]] == ["r1", "r2", "r3"]
 
 
-@settings(max_examples=40, deadline=None)
+@examples(40)
 @given(st.integers(0, 10_000), st.randoms(use_true_random=False))
 def test_the_set_of_calls_decides(seed: int, dice: random.Random) -> None:
     calls = agent(seed)
@@ -44,7 +45,7 @@ def test_the_set_of_calls_decides(seed: int, dice: random.Random) -> None:
     assert sorted(row["row_hash"] for row in again) == sorted(row["row_hash"] for row in whole)
 
 
-@settings(max_examples=40, deadline=None)
+@examples(40)
 @given(st.integers(0, 10_000))
 def test_nothing_is_trained_twice_and_nothing_is_lost(seed: int) -> None:
     calls = agent(seed)

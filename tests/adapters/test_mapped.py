@@ -11,12 +11,13 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from etl.errors import UsageError
 from etl.mapping import EXAMPLE, Mapping, load_map
 from etl.pipeline import ingest, replay
+from tests.examples import examples
 from tests.lakes import NOW, rows
 
 COLUMNS = ["ticket", "from", "body", "sent_at", "tool", "tool_input", "tool_output", "queue", "lang"]
@@ -245,7 +246,7 @@ _VALUE = st.recursive(
 
 
 @given(st.lists(st.dictionaries(st.sampled_from(COLUMNS), _VALUE), min_size=1, max_size=6), st.booleans())
-@settings(max_examples=60, deadline=None)
+@examples(60)
 def test_any_values_are_read_or_rejected(values: list[dict[str, Any]], as_messages: bool) -> None:
     from etl.mapped import Mapped
     from tests.contract.harness import read

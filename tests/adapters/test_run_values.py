@@ -5,12 +5,13 @@ from __future__ import annotations
 import json
 from typing import Any
 
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from etl.adapters._langchain import chat_form, opened_all
 from etl.adapters._run_tools import tool_words
 from etl.adapters._run_values import answered, asked, turn
+from tests.examples import examples
 
 _KEYS = ("role", "content", "messages", "type", "kwargs", "id", "lc", "tool_calls", "generations", "message", "text")
 _MORE = (
@@ -36,7 +37,7 @@ _JSON = st.recursive(
 )
 
 
-@settings(max_examples=150, deadline=None)
+@examples(150)
 @given(_JSON, _JSON)
 def test_anything_can_be_asked_and_answered(given_value: Any, said: Any) -> None:
     for value in (given_value, json.dumps(given_value), repr(given_value)):
@@ -47,7 +48,7 @@ def test_anything_can_be_asked_and_answered(given_value: Any, said: Any) -> None
         tool_words(value, said)
 
 
-@settings(max_examples=60, deadline=None)
+@examples(60)
 @given(_JSON)
 def test_opening_json_text_gives_its_value(value: Any) -> None:
     if isinstance(value, (dict, list)):
@@ -55,7 +56,7 @@ def test_opening_json_text_gives_its_value(value: Any) -> None:
         assert opened_all(json.dumps(json.dumps(value))) == value
 
 
-@settings(max_examples=60, deadline=None)
+@examples(60)
 @given(st.dictionaries(st.text(max_size=5), _JSON, max_size=3))
 def test_arguments_that_look_like_messages_are_left_alone(arguments: dict[str, Any]) -> None:
     call = {"id": "c", "type": "function", "function": {"name": "f", "arguments": arguments}}

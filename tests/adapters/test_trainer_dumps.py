@@ -5,12 +5,13 @@ from __future__ import annotations
 import json
 from typing import Any
 
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from etl.adapter import adapter_named
 from etl.adapters._rendered import rendered
 from tests.contract.harness import read
+from tests.examples import examples
 
 _SAID = st.text(st.characters(codec="ascii", exclude_characters="<>|\r\n"), min_size=1, max_size=12)
 _ROLES = st.sampled_from(["system", "user", "assistant"])
@@ -21,7 +22,7 @@ def _read(adapter: str, *rows: dict[str, Any]) -> list[dict[str, Any]]:
 
 
 @given(st.lists(st.tuples(_ROLES, _SAID), min_size=1, max_size=5), _SAID)
-@settings(max_examples=80, deadline=None)
+@examples(80)
 def test_chatml_is_taken_apart(turns: list[tuple[str, str]], answer: str) -> None:
     prompt = "".join(f"<|im_start|>{role}\n{said}<|im_end|>\n" for role, said in turns) + "<|im_start|>assistant\n"
     found = rendered(prompt, answer)

@@ -6,11 +6,12 @@ import json
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from etl.adapter import adapter_named
 from tests.contract.harness import read
+from tests.examples import examples
 
 _TEXT = st.text(max_size=12)
 _CALL = st.fixed_dictionaries(
@@ -36,7 +37,7 @@ def _row(**changes: Any) -> dict[str, Any]:
 
 
 @given(st.lists(_STEP, max_size=5), st.text(min_size=1, max_size=9).filter(lambda text: text[:1] != "<"))
-@settings(max_examples=80, deadline=None)
+@examples(80)
 def test_steps_without_messages_are_told_in_their_order(steps: list[dict[str, Any]], final: str) -> None:
     (row,) = _read(_row(steps=steps, final_text=final))
     called = [step for step in steps if "tool" in step]

@@ -5,6 +5,7 @@ What an adapter raises comes out of here, so a test that only calls `read` alrea
 
 from __future__ import annotations
 
+import functools
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from itertools import groupby
@@ -73,14 +74,21 @@ def stored(rows: Sequence[Row]) -> list[dict[str, Any]]:
     return found
 
 
-def sample_logs() -> list[SampleLog]:
+@functools.cache
+def sample_logs() -> tuple[SampleLog, ...]:
     """Every sample of every adapter; READMEs and what lies in a folder whose name begins with a dot aside."""
-    return [
+    return tuple(
         SampleLog(adapter, path)
         for name, adapter in adapters().items()
         for path in sorted((SAMPLES / name).rglob("*"))
         if path.is_file() and path.name != "README.md"
-    ]
+    )
+
+
+@functools.cache
+def sample_of(name: str) -> SampleLog:
+    """The sample that has this name."""
+    return next(sample for sample in sample_logs() if sample.name == name)
 
 
 def read(data: bytes, adapter: Adapter, uri: str = "/logs/file.json") -> Reading:

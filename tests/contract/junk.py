@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import functools
 import json
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Any, NamedTuple
 
 from etl.adapter import Adapter, FileContext
 from etl.conversation import Conversation, Fragment
-from tests.contract.harness import read, sample_logs
+from tests.contract.harness import read, sample_logs, sample_of
 
 KINDS: dict[str, bytes] = {
     "null": b"null",
@@ -59,14 +59,14 @@ def fields(adapter: Adapter) -> dict[str, list[Field]]:
 @functools.cache
 def values(name: str) -> list[Any]:
     """The decoded records of a sample."""
-    sample = next(sample for sample in sample_logs() if sample.name == name)
+    sample = sample_of(name)
     return [record.value for record in read(sample.data(), sample.adapter).records]
 
 
 @functools.cache
 def _companions(name: str) -> list[list[int]]:
     """For each record of a sample, the records that it makes conversations with, itself among them."""
-    sample = next(sample for sample in sample_logs() if sample.name == name)
+    sample = sample_of(name)
     records = read(sample.data(), sample.adapter).records
     places = {(record.line, record.offset): number for number, record in enumerate(records)}
     groups: dict[Any, set[int]] = {}
@@ -94,22 +94,36 @@ def _walk(value: Any, path: str = "", keys: tuple[str | int, ...] = ()) -> Itera
             yield from _walk(item, f"{path}[]", (*keys, index))
 
 
-def spoiled(name: str, field: Field) -> dict[str, bytes]:
-    """A record of a sample with its companions as JSON Lines: for each kind of junk in the place of the field, and
-    without the field.
+def spoiled(name: str, field: Field) -> Iterator[tuple[str, Callable[[], bytes]]]:
+    """A record of a sample with its companions as JSON Lines, made when asked for: for each kind of junk in the place
+    of the field, and without the field.
     """
-    all_values, together = values(name), _companions(name)[field.record]
-    lines = {number: json.dumps(all_values[number], ensure_ascii=False).encode() for number in together}
-    before = [line for number, line in lines.items() if number < field.record]
-    after = [line for number, line in lines.items() if number > field.record]
-    marked = json.dumps(_with(all_values[field.record], field.keys), ensure_ascii=False).encode()
-    spoiled_lines = {kind: marked.replace(_HERE_AS_JSON, junk) for kind, junk in KINDS.items()}
+    for kind in KINDS:
+        yield kind, functools.partial(_spoiled, name, field, kind)
     if field.keys:
-        spoiled_lines["absent"] = json.dumps(_without(all_values[field.record], field.keys)).encode()
+        yield "absent", functools.partial(_spoiled, name, field, "absent")
     if field.keys and isinstance(field.keys[-1], str):
-        key = json.dumps(field.keys[-1], ensure_ascii=False).encode()
-        spoiled_lines["key_twice"] = marked.replace(_HERE_AS_JSON, b'"first", ' + key + b": [2]")
-    return {kind: b"\n".join([*before, line, *after, b""]) for kind, line in spoiled_lines.items()}
+        yield "key_twice", functools.partial(_spoiled, name, field, "key_twice")
+
+
+def _spoiled(name: str, field: Field, kind: str) -> bytes:
+    lines = []
+    for number in _companions(name)[field.record]:
+        value = values(name)[number]
+        if number != field.record:
+            lines.append(json.dumps(value, ensure_ascii=False).encode())
+        elif kind == "absent":
+            lines.append(json.dumps(_without(value, field.keys)).encode())
+        else:
+            marked = json.dumps(_with(value, field.keys), ensure_ascii=False).encode()
+            lines.append(marked.replace(_HERE_AS_JSON, _junk(field, kind)))
+    return b"\n".join([*lines, b""])
+
+
+def _junk(field: Field, kind: str) -> bytes:
+    if kind == "key_twice":
+        return b'"first", ' + json.dumps(field.keys[-1], ensure_ascii=False).encode() + b": [2]"
+    return KINDS[kind]
 
 
 def _with(value: Any, keys: tuple[str | int, ...]) -> Any:

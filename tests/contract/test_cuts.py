@@ -13,8 +13,8 @@ from tests.contract.harness import Reading, SampleLog, check_row, read, sample_l
 from tests.contract.junk import values
 from tests.lakes import NOW, rows, said
 
-CUTS = 80
-"""Places at which each sample is cut, evenly spread."""
+CUTS, FEW_CUTS = 80, 12
+"""Places at which each sample is cut, evenly spread; with `--thorough`, and without."""
 PLACES = (0.02, 0.2, 0.4, 0.6, 0.8, 0.98)
 """Where in a record it is torn."""
 
@@ -27,10 +27,10 @@ def _tear(raw: bytes, place: float) -> bytes:
 
 
 @every_sample
-def test_cut_at_many_places(sample: SampleLog) -> None:
+def test_cut_at_many_places(sample: SampleLog, thorough: bool) -> None:
     data = sample.data()
     whole = read(data, sample.adapter)
-    for end in range(0, len(data), max(1, len(data) // CUTS)):
+    for end in range(0, len(data), max(1, len(data) // (CUTS if thorough else FEW_CUTS))):
         cut = read(data[:end], sample.adapter)
         more = cut.rejects - whole.rejects
         assert more.total() == more["torn_tail"] <= 1, f"cut at byte {end}: {more}"
@@ -73,7 +73,7 @@ def test_one_torn_line_in_the_middle(sample: SampleLog) -> None:
         assert torn.said() == without.said(), f"torn at {place}"
 
 
-@pytest.mark.parametrize("share", [0.4, 0.9])
+@pytest.mark.parametrize("share", [0.4, pytest.param(0.9, marks=pytest.mark.slow)])
 @pytest.mark.parametrize("sample", [s for s in sample_logs() if s.path.suffix in (".gz", ".zst")], ids=lambda s: s.name)
 def test_a_compressed_file_cut_short_is_named_and_not_done(sample: SampleLog, share: float, tmp_path: Path) -> None:
     data = sample.path.read_bytes()

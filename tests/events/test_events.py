@@ -10,7 +10,7 @@ from typing import NamedTuple
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from etl.conversation import Fragment, Record
@@ -18,6 +18,7 @@ from etl.errors import LakeError
 from etl.event_store import EventStore
 from etl.events import EventBatch, Touched, events_table
 from etl.schema import arrow_schema
+from tests.examples import examples
 
 DAY = 86_400_000_000
 NOON = 1_772_366_400_000_000  # 2026-03-01T12:00:00Z
@@ -169,7 +170,7 @@ def test_a_damaged_payload_is_a_lake_error(tmp_path: Path) -> None:
         lake.families(touched)
 
 
-@settings(max_examples=25, deadline=None)
+@examples(25)
 @given(
     st.lists(
         st.tuples(st.sampled_from("abcdef"), st.none() | st.sampled_from("uvwxyz"), st.integers(-20, 20)), max_size=25

@@ -9,12 +9,13 @@ from typing import Any
 
 import pyarrow as pa
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from etl.lake import Lake, RowCounts
 from etl.lake.precedence import count_leaves
 from etl.schema import LINEAGE
+from tests.examples import examples
 from tests.lake.rows import EPOCH, put, rollout, rows_of
 
 LATER = EPOCH + dt.timedelta(hours=1)
@@ -63,7 +64,7 @@ def _says(live: dict[str, Any] | None, found: dict[str, Any]) -> bool:
     )
 
 
-@settings(max_examples=15)
+@examples(15)
 @given(arrivals)
 def test_the_greatest_of_all_arrivals_stays(
     shared_lake: Lake, commits: list[list[list[tuple[str, dict[str, Any]]]]]

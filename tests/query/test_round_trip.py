@@ -15,10 +15,11 @@ import pyarrow.parquet as pq
 import pytest
 from deltalake import DeltaTable
 from deltalake.transaction import AddAction
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from etl.schema import PARTITIONS, TABLES, arrow_schema
+from tests.examples import examples
 
 _MOMENT = dt.datetime(2026, 2, 28, 23, 59, 59, 999_999, tzinfo=dt.UTC)
 _FIRST, _LAST = dt.datetime(1700, 1, 1), dt.datetime(2200, 1, 1)  # noqa: DTZ001  (the zone is drawn apart)
@@ -97,7 +98,7 @@ def test_a_row_of_nulls_survives(table: str, tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("table", TABLES)
-@settings(max_examples=15)
+@examples(15)
 @given(data=st.data())
 def test_any_rows_survive_and_duckdb_reads_the_same(table: str, data: st.DataObject) -> None:
     schema = arrow_schema(table)

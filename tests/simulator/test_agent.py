@@ -5,12 +5,13 @@ from collections import Counter
 
 import jsonschema_rs
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 import etl
 from etl.errors import UsageError
 from etl.simulator.mistakes import BEHAVIORS
+from tests.examples import examples
 from tests.simulator.detectors import DETECTORS, found
 from tests.simulator.schemas import SCHEMAS
 from tests.simulator.shop import PROMPT, TOOLS
@@ -106,7 +107,7 @@ NAMES = st.sampled_from(
 )
 
 
-@settings(deadline=None, max_examples=10, suppress_health_check=[HealthCheck.too_slow])
+@examples(10)
 @given(
     st.lists(st.tuples(NAMES, SCHEMAS), min_size=1, max_size=3, unique_by=lambda pair: pair[0]), st.integers(0, 1_000)
 )

@@ -5,7 +5,7 @@ from random import Random
 
 import jsonschema_rs
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from etl.errors import UsageError
@@ -14,10 +14,11 @@ from etl.simulator.meaning import meaning
 from etl.simulator.people import person
 from etl.simulator.tools import as_tools, tool
 from etl.simulator.values import Values, wrong
+from tests.examples import examples
 from tests.simulator.schemas import SCHEMAS
 
 
-@settings(deadline=None, max_examples=80)
+@examples(80)
 @given(SCHEMAS, st.integers(0, 2**40))
 def test_what_is_drawn_validates(schema, seed):
     rng = Random(seed)
@@ -25,7 +26,7 @@ def test_what_is_drawn_validates(schema, seed):
     jsonschema_rs.validator_for(schema, validate_formats=True).validate(value)
 
 
-@settings(deadline=None, max_examples=60)
+@examples(60)
 @given(SCHEMAS, st.integers(0, 2**40))
 def test_what_is_wrong_does_not_validate(schema, seed):
     rng = Random(seed)
