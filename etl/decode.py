@@ -10,6 +10,7 @@ from __future__ import annotations
 import json
 import math
 import re
+import secrets
 import sys
 from itertools import islice
 from typing import Any, NamedTuple
@@ -41,10 +42,13 @@ _GIVEN_UP = 64
 whose members do not.
 """
 
+_STAND_IN = (1 << 62) + secrets.randbits(62)
+"""Stands in a text where a member was taken out whose value is known; no log can name it."""
+_STAND_IN_TEXT = str(_STAND_IN).encode()
+
 _COUNTED_NATIVELY = 4_096
 """Bytes from which on numpy counts faster than `bytes.count`, which stops at every hit."""
-_QUOTE, _BRACE, _CASE = ord('"'), ord("{"), 0x20
-"""A brace is a bracket with this bit set."""
+_QUOTE, _BRACE, _OPENING = b'"', b"{", b"["
 
 _plain = msgspec.json.Decoder()
 _encode = msgspec.json.Encoder().encode
@@ -101,15 +105,48 @@ class RecordDecoder:
         """
         if len(raw) < _SHARED_RECORD or self._alone >= _GIVEN_UP or raw[:1] != b"{":
             return _checked(raw, self._nesting)
+        known = self._known(raw)
+        return self._apart(raw) if known is None else known
+
+    def _known(self, raw: bytes) -> dict[str, Any] | None:
+        """The value of a record whose members that repeat are known ones: they are taken out of its text, and put into
+        its value where a number stands that took their place. None where one is not known, or stood elsewhere.
+        """
+        text, taken = raw, dict[str, Any]()
+        for name, repeats in self._repeats.items():
+            if repeats.missed >= _GIVEN_UP:
+                continue
+            at = text.rfind(repeats.opening)
+            if at < 0:
+                continue
+            at += len(repeats.opening)
+            member = next((known for known in repeats.values if text.startswith(known, at)), None)
+            if member is None or not repeats.opening:
+                return None
+            text = b"".join((text[:at], _STAND_IN_TEXT, text[at + len(member) :]))
+            taken[name] = repeats.values[member]
+        if not taken:
+            return None
+        value: dict[str, Any] = _checked(text, self._nesting)
+        if any(value.get(name) != _STAND_IN for name in taken):
+            return None
+        for name in taken:
+            self._repeats[name].missed = 0
+        self._alone = 0
+        value.update(taken)
+        return value
+
+    def _apart(self, raw: bytes) -> Any:
+        """The value of a record, decoded member by member."""
         members = _members.decode(raw)
         self._alone += 1
-        value = {name: self._member(name, bytes(text)) for name, text in members.items()}
+        value = {name: self._member(name, bytes(text), raw) for name, text in members.items()}
         # What is left of the text when its members are taken away must be exactly their names, else one occurs twice.
         count = len(members)
         left = len(raw.rstrip()) - sum(map(len, members)) - sum(memoryview(text).nbytes for text in members.values())
         return value if left in (4 * count + 1, 6 * count) else _checked(raw, self._nesting)
 
-    def _member(self, name: str, text: bytes) -> Any:
+    def _member(self, name: str, text: bytes, raw: bytes) -> Any:
         if len(text) < _SHARED_LEAST or len(text) > _SHARED_MOST:
             return _checked(text, self._nesting - 1)
         repeats = self._repeats.get(name)
@@ -120,6 +157,7 @@ class RecordDecoder:
         known = repeats.values.get(text)
         if known is not None:
             repeats.missed = self._alone = 0
+            repeats.opening = repeats.opening or _opening(raw, text)
             return known
         value = _checked(text, self._nesting - 1)
         repeats.add(text, value)
@@ -129,11 +167,13 @@ class RecordDecoder:
 class _Repeats:
     """The last values of one member, by their text."""
 
-    __slots__ = ("missed", "values")
+    __slots__ = ("missed", "opening", "values")
 
     def __init__(self) -> None:
         self.values: dict[bytes, Any] = {}
         self.missed = 0
+        self.opening = b""
+        """What stands before its value: its name and a colon. Empty until a value was seen again."""
 
     def add(self, text: bytes, value: Any) -> None:
         self.missed += 1
@@ -145,6 +185,13 @@ class _Repeats:
         self.values[text] = value
 
 
+def _opening(raw: bytes, member: bytes) -> bytes:
+    """What stands before a member in the text of a record, from its name on."""
+    at = raw.rfind(member)
+    name_ends = raw.rfind(b'"', 0, at)
+    return raw[raw.rfind(b'"', 0, max(name_ends, 0)) : at]
+
+
 def _checked(text: bytes, nesting: int) -> Any:
     """A value whose text has neither duplicate keys nor too deep a nesting; ValueError sends it to the exact decoder.
 
@@ -153,19 +200,20 @@ def _checked(text: bytes, nesting: int) -> Any:
     """
     value = _plain.decode(text)
     if type(value) is dict or type(value) is list:
-        encoded = _encode(value)
-        if len(text) < _COUNTED_NATIVELY or "numpy" not in sys.modules:  # an ingest has it with Arrow, `detect` neither
-            lost = text.count(b'"') != encoded.count(b'"')
-            opened = text.count(b"{") + text.count(b"[") if len(text) > 2 * nesting else 0
-        else:
-            import numpy as np
-
-            data, again = np.frombuffer(text, np.uint8), np.frombuffer(encoded, np.uint8)
-            lost = bool(np.count_nonzero(data == _QUOTE) != np.count_nonzero(again == _QUOTE))
-            opened = int(np.count_nonzero((data | _CASE) == _BRACE))
+        lost = count(text, _QUOTE) != count(_encode(value), _QUOTE)
+        opened = count(text, _OPENING) + count(text, _BRACE) if len(text) > 2 * nesting else 0
         if lost or (opened > nesting and _depth(value, nesting) > nesting):
             raise ValueError
     return value
+
+
+def count(text: bytes, char: bytes) -> int:
+    """How often a character of one byte occurs in a text."""
+    if len(text) < _COUNTED_NATIVELY or "numpy" not in sys.modules:  # an ingest has it with Arrow, `detect` neither
+        return text.count(char)
+    import numpy as np
+
+    return int(np.count_nonzero(np.frombuffer(text, np.uint8) == ord(char)))
 
 
 def _depth(value: Any, most: int) -> int:

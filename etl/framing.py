@@ -126,9 +126,9 @@ def _lines(source: ByteInput, limits: Limits) -> Iterator[Framed]:
         if b"\n" in pending[-1]:
             text = b"".join(pending) if len(pending) > 1 else pending[0]
             pending.clear()
-            *whole, rest = text.split(b"\n")
-            del text
-            for raw in whole:
+            start = 0
+            while (end := text.find(b"\n", start)) >= 0:
+                raw, start = text[start:end], end + 1
                 length, passed = len(raw) + passed + 1, 0
                 if length > 1:
                     if length > limits.record_bytes:
@@ -144,7 +144,8 @@ def _lines(source: ByteInput, limits: Limits) -> Iterator[Framed]:
                             yield Record(value, line_text(raw), line, offset)
                 line += 1
                 offset += length
-            pending, size = [rest], len(rest)
+            pending, size = [text[start:]], len(text) - start
+            del text
         elif size > limits.record_bytes:
             held = sum(map(len, pending))
             pending = [b"".join(piece[:HEAD] for piece in pending[:HEAD])[:HEAD]]

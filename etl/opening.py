@@ -23,6 +23,7 @@ from typing import IO, NamedTuple
 
 import zstandard
 
+from etl.decode import count
 from etl.errors import SourceError
 from etl.journal import log_beside, merged
 from etl.remote import is_remote
@@ -117,6 +118,9 @@ class Digest:
         self._sha256 = hashlib.sha256()
 
     def update(self, data: bytes) -> None:
+        self._take(data)
+
+    def _take(self, data: bytes | memoryview) -> None:
         self.size += len(data)
         self._sha256.update(data)
 
@@ -134,11 +138,12 @@ class LineDigest(Digest):
 
     def update(self, data: bytes) -> None:
         end = data.rfind(b"\n") + 1
+        whole = memoryview(data)
         if end:
-            super().update(data[:end])
+            self._take(whole[:end])
             self.whole, self._of_lines = self.size, self._sha256.copy()
-            self.lines += data.count(b"\n")
-        super().update(data[end:])
+            self.lines += count(data, b"\n")
+        self._take(whole[end:])
 
     def lines_hexdigest(self) -> str:
         """Digest of the first `whole` bytes."""

@@ -57,6 +57,40 @@ def test_what_is_shared_is_what_would_have_been_decoded(records: list[tuple[str,
             assert _decoded(decode, raw) == expected
 
 
+_FORMS = [
+    '{"id": 1, "tools": MEMBER}',
+    '{"tools": MEMBER, "id": 1}',
+    '{"tools": MEMBER, "messages": MEMBER}',
+    '{"id": {"tools": MEMBER}, "tools": 1}',
+    '{"tools": 1, "id": {"tools": MEMBER}}',
+    '{"tools": MEMBER, "id": {"tools": MEMBER}}',
+    '{"tools": MEMBER, "tools": MEMBER}',
+    '{"tools": MEMBER, "tools": 2}',
+    '{"tools": MEMBER2}',
+    '{"tools": MEMBER, "id": 1, "id": 2}',
+    '{"tools": MEMBER, "id": ["\\"tools\\": "]}',
+    '{"id": 1, "tools":MEMBER}',
+]
+
+
+@given(st.lists(st.tuples(st.sampled_from(_FORMS), st.sampled_from(_MEMBERS)), max_size=40))
+def test_a_member_that_is_known_is_taken_out_only_where_it_is_one(records: list[tuple[str, str]]) -> None:
+    decoder = RecordDecoder()
+    for form, member in [(_FORMS[0], _MEMBERS[0]), (_FORMS[0], _MEMBERS[0]), *records]:
+        raw = form.replace("MEMBER", member).encode()
+        assert _decoded(lambda text: _by(decoder, text), raw) == _decoded(decode, raw)
+
+
+def test_a_member_that_is_known_is_not_decoded_again() -> None:
+    decoder = RecordDecoder()
+    records = [json.dumps({"id": number, "tools": [_LONG]}).encode() for number in range(3)]
+    first, again = decoder.plain(records[0]), decoder.plain(records[1])
+    with patch("etl.decode._members", None):
+        third = decoder.plain(records[2])
+    assert third == {"id": 2, "tools": [_LONG]}
+    assert first["tools"] is again["tools"] is third["tools"]
+
+
 def test_a_member_that_never_repeats_is_not_kept() -> None:
     decoder = RecordDecoder()
     for number in range(200):
