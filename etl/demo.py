@@ -8,12 +8,13 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from etl.errors import UsageError
-from etl.pipeline import Progress, ingest
+from etl.pipeline import ingest
 from etl.query import run_sql
 from etl.report import Report
 from etl.shipped import shipped
 from etl.simulator.report import SimulationReport
 from etl.simulator.simulate import simulate
+from etl.waves import Progress
 
 
 class Question(NamedTuple):

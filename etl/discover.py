@@ -12,12 +12,9 @@ from itertools import chain, count, islice
 from pathlib import Path
 from typing import NamedTuple
 
-import pyarrow as pa
-
 from etl.errors import SourceError, UsageError
-from etl.opening import zip_members
 from etl.remote import is_remote, remote_path
-from etl.walk import MANY, Exclusion, FoundFile, absolute, found_at, in_order, is_folder, walk, with_log
+from etl.walk import MANY, Exclusion, FoundFile, absolute, found_at, in_order, is_folder, packed_texts, walk, with_log
 
 _GLOB = re.compile(r"[*?\[]")
 
@@ -46,12 +43,14 @@ def find(paths: Iterable[str | Path], exclude: Sequence[str] = ()) -> Iterator[F
     `exclude` globs are matched against the whole path, the path below the given folder, and the name.
     UsageError, before the first, where a path does not exist or a glob matches nothing.
     """
-    roots = _packed(_root(given) for path in paths for given in _roots(str(path)))
-    return _in_turn(_unpacked(roots), Exclusion(exclude))
+    roots = _sorted(_root(given) for path in paths for given in _roots(str(path)))
+    return _in_turn(roots, Exclusion(exclude))
 
 
 def members(file: FoundFile) -> list[FoundFile]:
     """The files of a ZIP archive in its place; any other file as it is."""
+    from etl.opening import zip_members
+
     try:
         names = zip_members(file.path) if file.size > 4 else []
     except (SourceError, OSError):
@@ -59,16 +58,18 @@ def members(file: FoundFile) -> list[FoundFile]:
     return [file._replace(uri=f"{file.uri}!{name}", member=name) for name in names] or [file]
 
 
-def _packed(roots: Iterable[_Root]) -> pa.Array:
-    """As bytes: a glob may match very many files."""
+def _sorted(roots: Iterable[_Root]) -> Iterator[_Root]:
+    """In the order of their keys; as bytes, as a glob may match very many files."""
     texts = (root.key if root.is_whole() else b"%b\0%b" % (root.key, os.fsencode(root.given)) for root in roots)
+    few = list(islice(texts, MANY))
+    if len(few) < MANY:
+        return _unpacked(sorted(few))
     lots = iter(lambda: list(islice(texts, MANY)), [])
-    return pa.concat_arrays([pa.array(lot, pa.large_binary()) for lot in ([], *lots)])
+    return _unpacked(in_order([packed_texts(lot) for lot in (few, *lots)]))
 
 
-def _unpacked(roots: pa.Array) -> Iterator[_Root]:
-    """In the order of their keys."""
-    for text in in_order(roots):
+def _unpacked(texts: Iterable[bytes]) -> Iterator[_Root]:
+    for text in texts:
         key, _, given = text.partition(b"\0")
         yield _Root(key, os.fsdecode(given or key.removesuffix(b"/")))
 

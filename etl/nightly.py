@@ -5,14 +5,17 @@ from __future__ import annotations
 from collections import Counter
 from dataclasses import dataclass, field
 from datetime import datetime
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from etl.config import Config, SourceConfig
 from etl.errors import SourceError, UsageError
 from etl.framing import Limits
-from etl.pipeline import OnProgress, ingest
-from etl.report import Report
-from etl.runs import Drift
+from etl.pipeline import ingest
+
+if TYPE_CHECKING:
+    from etl.report import Report
+    from etl.runs import Drift
+    from etl.waves import OnProgress
 
 _SUMMED = ("files", "rows", "rejects", "ignored")
 

@@ -20,8 +20,6 @@ from etl.opening import BLOCK, LineDigest, blocks, is_plain, span
 from etl.remote import is_remote
 from etl.walk import FoundFile
 
-PART_BYTES = 16 << 20
-"""About how long a part is; a file of twice as much is parted where it can be."""
 LONGEST = 4
 """Parts become so many times longer to end with a line; a file with a longer line is read whole."""
 

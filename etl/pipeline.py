@@ -1,43 +1,31 @@
 """The run, top to bottom: discover → open → detect → parse → normalise → redact → check → write → commit.
 
-The order is a safety rule, and nothing is visible before it is committed (`etl/committing.py`). What reads and commits
-is loaded where there is something to read: most nights most sources are unchanged. Files are found, compared and read
-some thousands at a time, so that a run needs no more memory for a million of them (`etl/waves.py`).
+The order is a safety rule, and nothing is visible before it is committed (`etl/committing.py`). What runs is loaded
+where there is something to read (`etl/running.py`), and beside it, where a lake is new, what its workers need.
 """
 
 from __future__ import annotations
 
-import contextlib
-import json
-import tempfile
-import time
-import uuid
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Sequence
 from datetime import datetime
-from functools import partial
 from itertools import chain, islice
 from pathlib import Path
+from typing import TYPE_CHECKING
 
-from etl.changes import Changes
 from etl.discover import find
 from etl.errors import UsageError
-from etl.footprint import settled
 from etl.framing import LIMITS, Limits
-from etl.lake import KnownFile, Lake
 from etl.policies import check_policy
-from etl.report import UNDETECTED, Report
-from etl.results import Results
-from etl.runs import drift, run_report, source_runs
-from etl.staging import Settings
-from etl.times import instant, to_datetime
-from etl.walk import FoundFile
-from etl.waves import OnProgress, Progress, Readers, Told, Waves, finish, keyed
+from etl.pool import Pool, are_many
+from etl.remote import is_remote
 
-LOT = 10_000
-"""So many files are compared with what the lake knows at a time."""
+if TYPE_CHECKING:
+    from etl.report import Report
+    from etl.waves import OnProgress
 
 ENGINES = ("local", "ray")
-"""Where the keys of lakes lie that nobody gives: outside the data, for this user alone."""
+FIRST = 1_000
+"""So many files are found before anything else is done."""
 
 
 def ingest(
@@ -79,29 +67,20 @@ def ingest(
         if format is not None:
             raise UsageError("--map says how to read, and so does --format: give one of them")
         source = source or mapping.name
+    check_policy(redact)
     files = find([paths] if isinstance(paths, (str, Path)) else paths, exclude)
-    settings = run_settings(lake, now, source, format, redact, limits, dry_run, strict)
-    settings = settings._replace(mapping=mapping, key=pseudonym_key)
-    first = list(islice(files, 1))
-    if not first and not Lake.begun(lake):
-        return Report(settings.batch_id, dry_run=dry_run)  # nothing to read makes no lake
-    with running(settings) as (opened, report):
-        version = mapping.adapter_version if mapping else None
-        changes = Changes(partial(_known, opened, source), source, "mapped" if mapping else format, reparse, version)
-        with Waves(opened, settings, report, Readers(workers, engine, ray_address), Told(progress)) as waves:
-            for lot in _lots(chain(first, files), opened):
-                waves.take(*changes.of(lot))
-            waves.read()
-    return report
+    first = list(islice(files, FIRST))
+    with Pool(1 if engine == "ray" else workers) as pool:
+        # A lake that is not there yet knows no file: all are read, and workers may load what they need from now on.
+        is_new = not is_remote(str(lake)) and not Path(lake).exists()
+        if pool.count > 1 and is_new and are_many(file.size for file in first):
+            pool.begin(redact)
+        from etl.running import read_into, run_settings
+        from etl.waves import Readers
 
-
-def _lots(files: Iterator[FoundFile], lake: Lake) -> Iterator[list[FoundFile]]:
-    """Found files, so many together that what the lake knows is gone over some dozens of times at most."""
-    size = LOT
-    while lot := list(islice(files, size)):
-        yield lot
-        if len(lot) == LOT == size:
-            size = min(5 * LOT, max(LOT, sum(file.rows for file in lake.live("sources")) // 20))
+        settings = run_settings(lake, now, source, format, redact, limits, dry_run, strict)
+        settings = settings._replace(mapping=mapping, key=pseudonym_key)
+        return read_into(settings, chain(first, files), Readers(pool, engine, ray_address), progress, reparse=reparse)
 
 
 def replay(
@@ -120,6 +99,8 @@ def replay(
     What can be used now becomes rows and leaves `rejects`; the rest stays. `source` and `reason` choose among them.
     """
     from etl.replaying import read_rejects
+    from etl.running import run_settings, running
+    from etl.waves import Told, finish, keyed
 
     settings = run_settings(lake, now, None, None, redact, limits, False, False)
     with running(settings) as (opened, report):
@@ -129,63 +110,4 @@ def replay(
     return report
 
 
-def run_settings(
-    lake: str | Path, now: datetime | None, source: str | None, format: str | None, redact: str, limits: Limits,
-    dry_run: bool, strict: bool,
-) -> Settings:  # fmt: skip
-    """The settings of a run, with a batch id of its own; UsageError where `now` is no time."""
-    check_policy(redact)
-    if now is None:
-        from etl.reading import micros_now
-
-        at: int | None = micros_now()
-    else:
-        at = instant(now).micros
-    if at is None:
-        raise UsageError(f"`now` is no usable time: {now}")
-    batch_id = f"b_{time.strftime('%Y%m%dT%H%M%S', time.gmtime(at // 1_000_000))}_{uuid.uuid4().hex[:8]}"
-    return Settings(str(lake), batch_id, at, source, format, redact, limits, dry_run, strict)
-
-
-@contextlib.contextmanager
-def running(settings: Settings) -> Iterator[tuple[Lake, Report]]:
-    """The lake with an open batch, and the report to fill."""
-    started = time.monotonic()
-    report = Report(settings.batch_id, dry_run=settings.dry_run)
-    with _lake(settings) as lake, settled(), lake.batch(settings.batch_id) as folder:
-        report.results = Results(folder)
-        yield lake, report
-        report.seconds = time.monotonic() - started
-        if not settings.dry_run:
-            _keep_report(lake, settings, report)
-
-
-@contextlib.contextmanager
-def _lake(settings: Settings) -> Iterator[Lake]:
-    """The lake, made where there is none and swept; for a dry run where there is none, an empty one that goes again."""
-    with contextlib.ExitStack() as stack:
-        root = settings.lake
-        if settings.dry_run and not Lake.begun(root):
-            root = stack.enter_context(tempfile.TemporaryDirectory(prefix="etl-"))
-        lake = Lake.create(root)
-        lake.sweep()
-        yield lake
-
-
-def _known(lake: Lake, source: str | None, uris: Sequence[str]) -> dict[str, dict[str, KnownFile]]:
-    """What was read of some files before, by source name: the one given, else every name that a run without one may
-    have used; and what no adapter read.
-    """
-    known = lake.known_files(None if source is None else sorted({source, UNDETECTED}), uris)
-    known.setdefault(UNDETECTED, {})
-    return {name: known[name] for name in sorted(known)}
-
-
-def _keep_report(lake: Lake, settings: Settings, report: Report) -> None:
-    """The report stays in the lake, and is held against those of the runs before."""
-    at = to_datetime(settings.ingested_at).isoformat()
-    lake.write_report(json.dumps(run_report(report, at), indent=1))
-    report.drift = [found for found in drift(source_runs(lake.reports())) if found.batch_id == settings.batch_id]
-
-
-__all__ = ["OnProgress", "Progress", "Report", "ingest", "keyed", "replay"]
+__all__ = ["ENGINES", "ingest", "replay"]

@@ -1,42 +1,65 @@
 """The worker processes of a run, each at the other end of a pipe.
 
-They start with the first wave that is worth it and stay for all that follow. The run itself hands out what there is to
-read, and hears what came of it.
+They start when there is enough to read for them and stay for all waves that follow. The run itself hands out what there
+is to read, and hears what came of it. This module loads little: where a lake is new, workers are started first of all.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from multiprocessing.connection import Connection, Pipe, wait
 from types import TracebackType
-from typing import Any, Self
+from typing import TYPE_CHECKING, Any, Self
 
 from etl.errors import LakeError
-from etl.report import FileResult
-from etl.staging import Settings
-from etl.worker import Begun, Task, begin
-from etl.workers import Queue, ReadOut
+from etl.stem import Begun, begin
 
+if TYPE_CHECKING:
+    from etl.report import FileResult
+    from etl.staging import Settings
+    from etl.worker import Task
+    from etl.workers import Queue, ReadOut
+
+PART_BYTES = 16 << 20
+"""About how long the parts of a large file of lines are; one of twice as much is parted where it can be."""
+ALSO = 1 << 16
+"""What a file costs besides its bytes, in bytes."""
 PATIENCE = 5.0
 """Seconds that processes get to end, and to say why."""
+
+
+def are_many(sizes: Iterable[int], part_bytes: int = PART_BYTES) -> bool:
+    """Whether reading files of these sizes takes so long that it is worth while to start workers, who then share it."""
+    weights = [max(size, 0) + ALSO for size in sizes]
+    if max(weights, default=0) >= 2 * part_bytes + ALSO:
+        return True
+    return len(weights) > 1 and sum(weights) >= part_bytes
 
 
 class Pool:
     """So many workers, or one process that reads by itself."""
 
-    def __init__(self, count: int, settings: Settings) -> None:
+    def __init__(self, count: int) -> None:
         self.count = count
-        self._settings = settings
         self._begun: Begun | None = None
         self._given: dict[Connection, int] = {}
+        self._is_told = False
 
-    def begin(self) -> None:
+    def begin(self, policy: str) -> None:
         """Start the workers, unless they have been: loading takes them a while in which the run can go on."""
         if self._begun is not None:
             return
         pipes = [Pipe() for _ in range(self.count)]
         self._given = {ours: 0 for ours, _ in pipes}
-        self._begun = begin(self._settings, {str(number): theirs for number, (_, theirs) in enumerate(pipes)})
+        self._begun = begin(policy, {str(number): theirs for number, (_, theirs) in enumerate(pipes)})
+
+    def tell(self, settings: Settings) -> None:
+        """What to read by, once for all waves."""
+        self.begin(settings.redact)
+        if not self._is_told:
+            self._is_told = True
+            for pipe in self._given:
+                self._send(pipe, settings)
 
     def __enter__(self) -> Self:
         return self
@@ -74,9 +97,9 @@ class Pool:
         self._given[pipe] -= is_last
         return told
 
-    def _send(self, pipe: Connection, task: Task | None) -> None:
+    def _send(self, pipe: Connection, what: Settings | Task | None) -> None:
         try:
-            pipe.send(task)
+            pipe.send(what)
         except OSError:
             raise self._lost(pipe) from None
 
@@ -98,6 +121,8 @@ class Pool:
 
     def finish(self) -> Iterator[ReadOut]:
         """What each worker read since it was last asked, once it has written everything."""
+        from etl.workers import ReadOut
+
         for pipe in self._given:
             self._send(pipe, None)
         for pipe in self._given:

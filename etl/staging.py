@@ -15,6 +15,7 @@ from etl.framing import Limits
 from etl.growing import counts_text
 from etl.identity import reject_id
 from etl.lake import StagedFile, StagingWriter
+from etl.pool import PART_BYTES
 from etl.report import FileResult, Place
 from etl.row import Row
 from etl.schema import arrow_schema
@@ -47,7 +48,7 @@ class Settings(NamedTuple):
     """Which column is what, where the user says so."""
     key: bytes | None = None
     """Of the pseudonyms of personal data."""
-    part_bytes: int = 16 << 20
+    part_bytes: int = PART_BYTES
     """About how long the parts are that a large file of lines is read in."""
     least_growing: int = 1 << 16
     """A smaller file is read whole when it has grown."""

@@ -9,15 +9,15 @@ import fnmatch
 import os
 import re
 import stat
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
-from typing import NamedTuple
-
-import pyarrow as pa
-import pyarrow.compute as pc
+from typing import TYPE_CHECKING, NamedTuple
 
 from etl.journal import SUFFIX
 from etl.remote import path_of
+
+if TYPE_CHECKING:
+    import pyarrow as pa
 
 MANY = 20_000
 """So many names of one folder are held as they are."""
@@ -99,17 +99,28 @@ def _names(folder: str) -> tuple[Iterator[str], set[str]]:
                 name += "/"
             names.append(name)
             if len(names) == MANY:
-                packed.append(pa.array(map(os.fsencode, names), pa.large_binary()))
+                packed.append(packed_texts(map(os.fsencode, names)))
                 names.clear()
     if packed:
-        packed.append(pa.array(map(os.fsencode, names), pa.large_binary()))
-        return map(os.fsdecode, in_order(pa.concat_arrays(packed))), logs
+        packed.append(packed_texts(map(os.fsencode, names)))
+        return map(os.fsdecode, in_order(packed)), logs
     names.sort(key=os.fsencode)
     return iter(names), logs
 
 
-def in_order(packed: pa.Array) -> Iterator[bytes]:
+def packed_texts(texts: Iterable[bytes]) -> pa.Array:
+    """Texts in less memory than Python needs for them."""
+    import pyarrow as pa  # few folders are so large, and the workers of a run start before anything is loaded
+
+    return pa.array(texts, pa.large_binary())
+
+
+def in_order(lots: Sequence[pa.Array]) -> Iterator[bytes]:
     """Packed texts from the least on, some of them in memory at a time."""
+    import pyarrow as pa
+    import pyarrow.compute as pc
+
+    packed = pa.concat_arrays(lots)
     order = pc.array_sort_indices(packed)
     for first in range(0, len(packed), 1_000):
         yield from packed.take(order.slice(first, 1_000)).to_pylist()

@@ -23,6 +23,7 @@ from etl.staging import Settings
 
 if TYPE_CHECKING:
     from etl.parts import Work
+    from etl.pool import Pool
     from etl.workers import ReadOut
 
 
@@ -62,9 +63,9 @@ class Told:
 
 
 class Readers(NamedTuple):
-    """Who reads: so many processes, or a Ray cluster."""
+    """Who reads: the processes of a pool, or a Ray cluster."""
 
-    workers: int
+    pool: Pool
     engine: str
     ray_address: str | None
 
@@ -135,10 +136,9 @@ class Waves:
             ray = self._begun.enter_context(cluster(self._readers.ray_address))
             self._reading = lambda works: read_on_ray(ray, works, settings, on_file)
         else:
-            from etl import pool as processes
             from etl import workers
 
-            pool = self._begun.enter_context(processes.Pool(self._readers.workers, settings))
+            pool = self._readers.pool
             self._reading = lambda works: workers.read_all(works, settings, pool, on_file)
         return self._reading
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 import heapq
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 from etl.detection import Skipped, detect
 from etl.errors import SourceError
@@ -16,21 +16,17 @@ from etl.growing import add, counted
 from etl.lake import StagedFile
 from etl.opening import LineDigest
 from etl.parts import Work, is_parted, names_records, parts
+from etl.pool import Pool, are_many
 from etl.reading import Reader
 from etl.report import FileResult, Reached
 from etl.staging import Settings
 from etl.worker import Task
-
-if TYPE_CHECKING:
-    from etl.pool import Pool
 
 OnFile = Callable[[FileResult], None]
 
 TOGETHER_BYTES = 4 << 20
 TOGETHER_FILES = 256
 """Small files are handed out together, up to so many."""
-ALSO = 1 << 16
-"""What a file costs besides its bytes, in bytes."""
 AHEAD = 16
 """So many tasks are made before anybody asks for them."""
 
@@ -44,14 +40,14 @@ class ReadOut(NamedTuple):
 
 def read_all(works: Sequence[Work], settings: Settings, pool: Pool, on_file: OnFile) -> ReadOut:
     """Read every file, in this process or by the pool; `on_file` hears of each as it is done."""
-    if pool.count <= 1 or not are_many(works, settings):
+    if pool.count <= 1 or not are_many((work.size for work in works), settings.part_bytes):
         reader = Reader(settings)
         results = []
         for work in works:
             results.append(reader.read(work.file, work.known))
             on_file(results[-1])
         return ReadOut(results, reader.close())
-    pool.begin()
+    pool.tell(settings)
     import etl.committing  # noqa: F401  (while the workers load what they need)
 
     queue = Queue(works, settings, on_file)
@@ -62,14 +58,6 @@ def read_all(works: Sequence[Work], settings: Settings, pool: Pool, on_file: OnF
         queue.take_all(found)
         staged += files
     return ReadOut(queue.results(), staged)
-
-
-def are_many(works: Iterable[Work], settings: Settings) -> bool:
-    """Whether reading these takes so long that it is worth while to start workers, who then share it."""
-    sizes = [work.size for work in works]
-    if max(sizes, default=0) >= 2 * settings.part_bytes:
-        return True
-    return len(sizes) > 1 and sum(sizes) + ALSO * len(sizes) >= settings.part_bytes
 
 
 class Queue:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from rich.progress import ProgressColumn
 
-    from etl.pipeline import Progress as Told
+    from etl.waves import Progress as Told
 
 WIDE = 80
 """Columns of a window that has room for sizes, speed and the time left."""

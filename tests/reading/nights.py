@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-import etl.pipeline
+import etl.running
 import etl.workers
 from etl.parts import Work
 from etl.pipeline import ingest
@@ -96,9 +96,9 @@ def night(
     **settings: Any,
 ) -> Report:
     """One ingest with these settings of a run; `read` in the place of `workers.read_all`."""
-    made = etl.pipeline.run_settings
+    made = etl.running.run_settings
     with monkeypatch.context() as patched:
-        patched.setattr(etl.pipeline, "run_settings", lambda *given: made(*given)._replace(**settings))
+        patched.setattr(etl.running, "run_settings", lambda *given: made(*given)._replace(**settings))
         if read is not None:
             patched.setattr(etl.workers, "read_all", read)
         return ingest(paths, lake=lake, now=NOW, workers=1 if read is not None else settings.pop("workers", 1))

@@ -15,8 +15,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-import etl.pipeline
 import etl.results
+import etl.running
 import etl.walk
 import etl.waves
 from etl.changes import Change, Changes
@@ -112,7 +112,7 @@ def test_objects_are_those_of_a_wave(tmp_path: Path, monkeypatch: pytest.MonkeyP
     for number in range(FILES):
         (tmp_path / f"{number}.jsonl").write_bytes((chat(number) if number % 4 else span(number, 0)) + b"\n")
     counts: list[int] = []
-    finish, of, made = etl.waves.finish, Changes.of, etl.pipeline.run_settings
+    finish, of, made = etl.waves.finish, Changes.of, etl.running.run_settings
 
     def finished(lake: Lake, settings: Settings, report: Report, *given: Any, **more: Any) -> None:
         finish(lake, settings, report, *given, **more)
@@ -125,11 +125,11 @@ def test_objects_are_those_of_a_wave(tmp_path: Path, monkeypatch: pytest.MonkeyP
             counts.append(_objects())
         return found
 
-    monkeypatch.setattr(etl.pipeline, "LOT", LOT)
+    monkeypatch.setattr(etl.running, "LOT", LOT)
     monkeypatch.setattr(etl.results, "HELD", WAVE)
     monkeypatch.setattr(etl.waves, "finish", finished)
     monkeypatch.setattr(Changes, "of", compared)
-    monkeypatch.setattr(etl.pipeline, "run_settings", lambda *given: made(*given)._replace(wave_files=WAVE))
+    monkeypatch.setattr(etl.running, "run_settings", lambda *given: made(*given)._replace(wave_files=WAVE))
     for again in (False, True):
         report = ingest(
             [tmp_path / "*.jsonl"], lake=tmp_path / "lake", now=NOW, dry_run=how == "dry",

@@ -14,7 +14,6 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-import etl.pipeline
 import etl.workers
 from etl.detection import detect
 from etl.discover import discover
@@ -127,7 +126,7 @@ def test_two_processes_share_one_file(tmp_path: Path, monkeypatch: pytest.Monkey
     heard: list[str] = []
 
     def two(works: list[Work], run: Settings, _workers: int, _on_file: object) -> ReadOut:
-        with Pool(2, run) as pool:
+        with Pool(2) as pool:
             return read_all(works, run, pool, lambda result: heard.append(result.uri))
 
     night([tmp_path / "logs"], tmp_path / "one", monkeypatch, **sizes)
@@ -155,7 +154,7 @@ def test_a_worker_that_is_killed_is_one_clear_error(tmp_path: Path, monkeypatch:
         (tmp_path / f"{number}.jsonl").write_bytes(chat(number) + b"\n")
 
     def kill(works: list[Work], run: Settings, _workers: int, _on_file: object) -> ReadOut:
-        with Pool(2, run) as pool:
+        with Pool(2) as pool:
             return read_all(works, run._replace(part_bytes=1 << 10), pool, lambda _result: _kill_a_worker())
 
     with monkeypatch.context() as patched:
