@@ -24,12 +24,21 @@ if TYPE_CHECKING:
 
 SAMPLE_RECORDS = 24
 SAMPLE_BYTES = 2 << 20
+HEAD_BYTES = 1 << 16
 LEAST_SCORE = 0.3
 """Below it, no claim counts."""
 LEAST_LEAD = 0.05
 """Two claims closer than this are a tie."""
 _ROUNDING = 0.001
 
+_SQLITE = b"SQLite format 3\x00"
+_CREATE = b"CREATE TABLE "
+_MOST_TABLES, _LONGEST_TABLE = 256, 1 << 10
+"""How many tables are looked at, and bytes of what created each."""
+_CREATED = re.compile(rb"table([^\x00]{1,128})\1.{0,4}\Z", re.DOTALL)
+"""What stands before the text that created a table: its kind, its name twice, where it lies. A message that speaks of
+tables has none of it.
+"""
 _MAGIC = (
     (b"\x89PNG", "a PNG image"),
     (b"\xff\xd8\xff", "a JPEG image"),
@@ -37,7 +46,7 @@ _MAGIC = (
     (b"RIFF", "a media file"),
     (b"%PDF", "a PDF document"),
     (b"\x7fELF", "a program"),
-    (b"SQLite format 3\x00", "an SQLite database that no adapter reads"),
+    (_SQLITE, "an SQLite database that no adapter reads"),
     (b"PK\x03\x04", "a ZIP archive"),
     (b"\x37\x7f\x06\x82", "the log of an SQLite database, read with it"),
     (b"\x37\x7f\x06\x83", "the log of an SQLite database, read with it"),
@@ -195,7 +204,17 @@ def _take_beginning(framed: Iterator[Framed], seen: list[Framed]) -> None:
 def _sampled(uri: str, first: bytes, framed: Sequence[Framed]) -> Sample:
     records = [each for each in framed if isinstance(each, Record)]
     array = first.lstrip(b"\xef\xbb\xbf \t\r\n")[:1] == b"[" and not (records and records[0].raw[:1] == b"[")
-    return Sample(uri, first[:65536], [record.value for record in records], array)
+    return Sample(uri, _head(first), [record.value for record in records], array)
+
+
+def _head(first: bytes) -> bytes:
+    """The first bytes; of a database, what creates its tables too: migrations move that far from its beginning."""
+    head = first[:HEAD_BYTES]
+    if not head.startswith(_SQLITE):
+        return head
+    places = (HEAD_BYTES + found.start() for found in re.finditer(_CREATE, first[HEAD_BYTES:]))
+    rows = islice((at for at in places if _CREATED.search(first, at - 270, at)), _MOST_TABLES)
+    return b"\n".join([head, *(first[at : at + _LONGEST_TABLE].partition(b"\x00")[0] for at in rows)])
 
 
 def _first(source: Iterator[bytes], head: list[bytes], size: int) -> Iterator[bytes]:

@@ -17,8 +17,10 @@ from etl.adapters._training import row
 from etl.conversation import Message, Outcome, Record, Unusable
 
 _PAIRS = (("instruction", "output"), ("instruction", "response"), ("prompt", "completion"), ("prompt", "response"))
-_RICHER = frozenset({"reward", "label", "chosen", "rejected", "kto_tag", "messages", "task", "info", "usage"})
-"""Keys of scored or labelled rows, whose own adapters read them."""
+_RICHER = frozenset(
+    {"reward", "label", "chosen", "rejected", "kto_tag", "messages", "task", "info", "usage", "prompt_json"}
+)
+"""Keys of scored or labelled rows and of logged calls, whose own adapters read them."""
 
 
 class Alpaca(RecordAdapter):
