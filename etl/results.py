@@ -44,6 +44,13 @@ _NOTHING = Touched()
 """What most files touch, one for all."""
 
 
+def said_of(uri: str, error: str | None) -> str:
+    """A file in a list: what is wrong with it, its name before that where that does not name it; else its name."""
+    if error is None or uri.partition("!")[0] in error:
+        return error or uri
+    return f"{uri}: {error}"
+
+
 @dataclass(slots=True)
 class FileResult:
     """One file of a run. `state` is that of `schema.SourceFile`, or `unchanged` where it was not read."""

@@ -167,6 +167,9 @@ def _run(args: Sequence[str], inherited: int) -> int:
             return _fail(args, FAILED, "OutputError", said)
         if _debugging():
             raise
+        if isinstance(error, OSError) and error.filename is not None and error.strerror:
+            said = f"{os.fsdecode(error.filename)}: {error.strerror}; nothing half-written is visible"
+            return _fail(args, FAILED, type(error).__name__, said)
         return _fail(args, FAILED, type(error).__name__, _our_fault(error))
     return code if isinstance(code, int) else 0
 

@@ -27,6 +27,7 @@ def sources(lake: str, as_json: bool, source: str | None, state: str | None) -> 
     """List the files that were read, what became of each, and what a source does differently from its runs before."""
     from etl.cli.tables import note
     from etl.lake import Lake
+    from etl.results import said_of
     from etl.runs import drift, source_runs
 
     files = _rows(
@@ -38,7 +39,7 @@ def sources(lake: str, as_json: bool, source: str | None, state: str | None) -> 
         {"source": source, "state": state},
     )
     columns = ("source", "state", "records_in", "rows", "rejects", "file")
-    listed = [{**file, "file": file["error"] or file["uri"]} for file in files]
+    listed = [{**file, "file": said_of(file["uri"], file["error"])} for file in files]
     drifted = [
         found
         for found in drift(source_runs(Lake.open(lake, older=True).reports()))

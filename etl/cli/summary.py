@@ -10,6 +10,7 @@ from rich.text import Text
 from etl.cli.tables import console
 from etl.harmless import harmless_line
 from etl.report import Report
+from etl.results import said_of
 
 RULES_SHOWN = 5
 """Rules that are named, those that leave out the most."""
@@ -73,7 +74,7 @@ def _lines(report: Report) -> Iterator[tuple[str, str]]:
     for found in report.drift:
         yield "drift", harmless_line(f"{found.source}: {found.message}")
     for result in report.failed(FAILED_SHOWN):
-        yield "failed", harmless_line(result.error or result.uri)
+        yield "failed", harmless_line(said_of(result.uri, result.error))
     if files["failed"] > FAILED_SHOWN:
         yield "", f"and {files['failed'] - FAILED_SHOWN:,} more files"
 

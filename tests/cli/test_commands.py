@@ -59,6 +59,15 @@ def test_ingest_tells_people_what_came_in_and_what_did_not(etl, logs, tmp_path):
     assert f"→ etl sources --state failed --lake {tmp_path / 'lake'}" in out
 
 
+def test_whatever_fails_is_named(etl, tmp_path):
+    table, text = tmp_path / "table", tmp_path / "text"
+    table.write_bytes(b"PAR1 and no more")
+    text.write_bytes(GOOD.encode("utf-16") + b"\x00")
+    for told in (etl("ingest", table, text, "--lake", tmp_path / "lake"), etl("sources", "--lake", tmp_path / "lake")):
+        for path in (table, text):
+            assert told[1].count(str(path)) == 1, told[1]
+
+
 def test_a_dry_run_writes_nothing(etl, logs, tmp_path):
     code, out, _err = etl("ingest", logs, "--lake", tmp_path / "lake", "--dry-run")
     assert code == DONE
@@ -286,6 +295,16 @@ def test_a_fault_of_ours_is_one_line(etl, broken):
     assert "a fault of etl" in err
     assert "ETL_DEBUG=1" in err
     assert "\x1b" not in err
+
+
+def test_what_the_machine_refuses_is_no_fault_of_ours(etl, monkeypatch):
+    @click.command()
+    def refused():
+        raise PermissionError(13, "Permission denied", "/a/lake")
+
+    monkeypatch.setitem(cli.commands, "refused", refused)
+    code, _out, err = etl("refused")
+    assert (code, err) == (FAILED, "etl: /a/lake: Permission denied; nothing half-written is visible\n")
 
 
 def test_debugging_shows_the_traceback(broken, monkeypatch):
