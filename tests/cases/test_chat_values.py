@@ -188,7 +188,7 @@ def test_wide_encodings_are_read(encoding: str, given: Given, lake: Path, tmp_pa
 _CHILD = "import sys; from etl import ingest; ingest(sys.argv[2:], lake=sys.argv[1])"
 
 
-@pytest.mark.parametrize("zone", ["America/Los_Angeles", "Asia/Tokyo"])
+@pytest.mark.parametrize("zone", ["America/Los_Angeles", pytest.param("Asia/Tokyo", marks=pytest.mark.slow)])
 def test_the_host_changes_nothing(zone: str, samples: Path, tmp_path: Path) -> None:
     logs = [samples / "openai_messages" / name for name in ("times.jsonl", "windows.jsonl", "utf16.json")]
     ingest(logs, lake=tmp_path / "here", now=NOW)
@@ -249,6 +249,7 @@ def test_no_grammar_takes_what_is_not_its_own(
     assert "content_not_captured" in row["flags"]
 
 
+@pytest.mark.slow
 def test_a_record_of_forty_megabytes(given: Given, lake: Path, tmp_path: Path) -> None:
     script, log = given(Shared("B35.gen.py")), tmp_path / "B35.jsonl"
     subprocess.run([sys.executable, str(script), str(log)], check=True)

@@ -146,13 +146,13 @@ def test_copies_change_nothing_and_a_shorter_one_takes_nothing(days: list[Path],
     assert _state(lake)[:2] == (4, 1)
 
 
-def test_the_order_of_days_changes_nothing(days: list[Path], tmp_path: Path) -> None:
+def test_the_order_of_days_changes_nothing(days: list[Path], tmp_path: Path, thorough: bool) -> None:
     lakes = []
-    for number, order in enumerate(((0, 1, 2), (2, 1, 0), (1, 0, 2))):
+    for number, order in enumerate(((0, 1, 2), (2, 1, 0), *([(1, 0, 2)] if thorough else []))):
         lakes.append(tmp_path / f"lake{number}")
         for day in order:
             read_in(lakes[-1], days[day])
-    assert said(lakes[0]) == said(lakes[1]) == said(lakes[2])
+    assert all(said(lake) == said(lakes[0]) for lake in lakes[1:])
 
 
 KEY = "sk-ant-" + "FAKE1111" * 4

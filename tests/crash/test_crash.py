@@ -54,7 +54,7 @@ def _start(logs: list[Path], lake: Path, workers: int = 1) -> subprocess.Popen[b
 
 @pytest.mark.parametrize(
     ("kills", "workers"),
-    [(5, 1), pytest.param(50, 1, marks=pytest.mark.slow), pytest.param(50, 2, marks=pytest.mark.slow)],
+    [(2, 1), pytest.param(50, 1, marks=pytest.mark.slow), pytest.param(50, 2, marks=pytest.mark.slow)],
 )
 def test_a_killed_ingest_leaves_a_whole_lake(
     logs: Path, whole: tuple[list[str], list[str]], tmp_path: Path, kills: int, workers: int
@@ -83,6 +83,7 @@ def test_a_killed_ingest_leaves_a_whole_lake(
     assert etl.ingest([logs], lake=lake).rows.added == 0
 
 
+@pytest.mark.slow
 def test_ingests_at_once_end_in_the_rows_of_one(logs: Path, whole: tuple[list[str], list[str]], tmp_path: Path) -> None:
     lake = tmp_path / "lake"
     copies = tmp_path / "copies"

@@ -68,6 +68,7 @@ def test_the_wheel_ships_schemas_and_sample_logs_and_nothing_of_the_workshop(whe
     assert not [name for name in names if name.split("/")[0] not in ("etl", "rollout_etl-0.1.0.dist-info")]
 
 
+@pytest.mark.slow
 def test_the_demo_runs_from_the_wheel(wheel, tmp_path):
     """Unpacked on a path of its own, far from the checkout."""
     with zipfile.ZipFile(wheel) as archive:

@@ -65,6 +65,7 @@ def _type(line):
     return Ran(line, code, out.getvalue())
 
 
+@pytest.mark.slow
 def test_every_command_of_the_readme_runs(newcomer):
     _home, done = newcomer
     assert len(done) >= 12
@@ -73,6 +74,7 @@ def test_every_command_of_the_readme_runs(newcomer):
         assert ran.out
 
 
+@pytest.mark.slow
 def test_the_second_ingest_adds_nothing(newcomer):
     _home, done = newcomer
     first, second = [ran.out for ran in done if ran.line.startswith("etl ingest my-logs")][:2]
@@ -80,6 +82,7 @@ def test_the_second_ingest_adds_nothing(newcomer):
     assert " 0 added" in second
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("query", QUERIES, ids=lambda block: f"line {block.line}")
 def test_every_query_of_the_readme_answers(newcomer, monkeypatch, query):
     home, _done = newcomer
@@ -87,6 +90,7 @@ def test_every_query_of_the_readme_answers(newcomer, monkeypatch, query):
     assert list(run_sql("lake", query.text).rows), f"line {query.line} finds nothing in the sample logs"
 
 
+@pytest.mark.slow
 def test_the_python_of_the_readme_runs(newcomer, monkeypatch, capsys):
     home, _done = newcomer
     monkeypatch.chdir(home)
@@ -158,6 +162,7 @@ def test_the_generated_parts_are_current():
     assert generated(TEXT) == TEXT, "run: make derive (or python -m tests.docs.generated)"
 
 
+@pytest.mark.slow
 def test_the_demo_of_this_process_is_the_demo_of_the_readme(capsys, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     monkeypatch.delenv("ETL_LAKE", raising=False)

@@ -56,7 +56,7 @@ def stored_only(monkeypatch: pytest.MonkeyPatch) -> list[str]:
 
 
 @pytest.mark.parametrize("format", sorted(SOURCES))
-@pytest.mark.parametrize(("held", "nights"), [(0, 1), (20_000, 3)])
+@pytest.mark.parametrize(("held", "nights"), [(0, 1), pytest.param(20_000, 3, marks=pytest.mark.slow)])
 def test_the_rows_are_the_same_however_the_records_arrive(
     format: str, held: int, nights: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

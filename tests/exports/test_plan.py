@@ -20,12 +20,18 @@ Exported = tuple[ExportReport, Callable[[str], list[dict[str, Any]]]]
 
 @pytest.fixture
 def export(tmp_path: Path) -> Callable[..., Exported]:
-    """Exports rows to a target; gives the report and a reader of the records."""
+    """Exports rows, of which a lake is made once, to a target; gives the report and a reader of the records."""
     count = iter(range(1000))
+    lakes: dict[str, Path] = {}
 
-    def run(target: str, rows: Iterable[dict[str, Any]] | Path, **options: Any) -> Exported:
+    def run(target: str, rows: list[dict[str, Any]] | Path, **options: Any) -> Exported:
         number = next(count)
-        lake = rows if isinstance(rows, Path) else lake_of(tmp_path / f"lake{number}", rows)
+        if isinstance(rows, Path):
+            lake = rows
+        elif (said := repr(rows)) in lakes:
+            lake = lakes[said]
+        else:
+            lake = lakes[said] = lake_of(tmp_path / f"lake{number}", rows)
         report = etl.export(target, tmp_path / f"out{number}", lake=lake, **options)
         assert report.selected == report.used + sum(report.dropped.values())
         assert report.records == sum(file.rows for file in report.files)

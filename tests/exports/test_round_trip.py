@@ -59,7 +59,10 @@ def told(messages: list[dict[str, Any]]) -> str:
     return json.dumps(said, sort_keys=True)
 
 
-@pytest.mark.parametrize("target", ["openai", "sft", "atif", "otlp", "whileai"])
+@pytest.mark.parametrize(
+    "target",
+    ["openai", *(pytest.param(target, marks=pytest.mark.slow) for target in ("sft", "atif", "otlp", "whileai"))],
+)
 @given(talks=st.lists(conversations(), min_size=8, max_size=8, unique_by=lambda said: json.dumps(said)))
 @settings(
     max_examples=2,

@@ -79,7 +79,7 @@ def test_members_of_one_name_are_each_read(tmp_path: Path, lake: Path) -> None:
 
 
 @pytest.mark.parametrize("name", [b"a\nb.jsonl", b"\x1b[2J\x1b]0;x\x07.jsonl", b"\xff\xfe.jsonl", "‮gpj.jsonl".encode()])
-@pytest.mark.parametrize("content", [GOOD, b"\x00\x01not a log"])
+@pytest.mark.parametrize("content", [GOOD, pytest.param(b"\x00\x01not a log", marks=pytest.mark.slow)])
 def test_names_stay_in_their_line_and_move_no_cursor(
     name: bytes, content: bytes, tmp_path: Path, lake: Path, etl: Runs
 ) -> None:

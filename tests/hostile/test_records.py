@@ -89,12 +89,30 @@ def test_arguments_that_are_nested_too_deep_stay_text(tmp_path: Path) -> None:
     assert (step["arguments"], len(step["raw_arguments"])) == ("{}", 6 * DEEP + 1)
 
 
-@pytest.mark.parametrize("number", [b"9" * 1_000_000, b"-0." + b"9" * 1_000_000 + b"e99", b"1e" + b"9" * 1_000_000])
+@pytest.mark.parametrize(
+    "number",
+    [
+        b"9" * 1_000_000,
+        *(
+            pytest.param(number, marks=pytest.mark.slow)
+            for number in (b"-0." + b"9" * 1_000_000 + b"e99", b"1e" + b"9" * 1_000_000)
+        ),
+    ],
+)
 def test_a_number_of_a_million_digits(number: bytes, tmp_path: Path) -> None:
     assert _ingested(GOOD.replace(b"]}", b'],"n":' + number + b"}") + GOOD, tmp_path) == ({}, 2)
 
 
-@pytest.mark.parametrize("kind", ["many keys", "one key again and again", "numbers of one hash", "half characters"])
+@pytest.mark.parametrize(
+    "kind",
+    [
+        "one key again and again",
+        *(
+            pytest.param(kind, marks=pytest.mark.slow)
+            for kind in ("many keys", "numbers of one hash", "half characters")
+        ),
+    ],
+)
 def test_what_makes_tables_slow_does_not(kind: str, tmp_path: Path) -> None:
     """Python hashes text with a secret of its process, so only numbers can be made to collide; and they are no keys."""
     if kind == "many keys":
@@ -110,13 +128,23 @@ def test_what_makes_tables_slow_does_not(kind: str, tmp_path: Path) -> None:
     assert (rejects, found) == ({}, 5_000 if kind == "numbers of one hash" else 1)
 
 
-@pytest.mark.parametrize("piece", [b'{"', b'{"a":"b', b'{"a":1', b'"', b"[", b'{"a":1}"x"', b'{"a":'])
+@pytest.mark.parametrize(
+    "piece",
+    [
+        b'{"a":1',
+        *(
+            pytest.param(piece, marks=pytest.mark.slow)
+            for piece in (b'{"', b'{"a":"b', b'"', b"[", b'{"a":1}"x"', b'{"a":')
+        ),
+    ],
+)
 def test_a_line_that_breaks_again_and_again_costs_no_more_than_others(piece: bytes, tmp_path: Path) -> None:
     rejects, found = _ingested(GOOD + piece * (200_000 // len(piece)) + b"\n" + GOOD, tmp_path)
     assert found == 2
     assert rejects
 
 
+@pytest.mark.slow
 def test_many_broken_records_take_no_memory_each(tmp_path: Path) -> None:
     before = peak_mb()
     rejects, found = _ingested(GOOD * 2 + b'{\n"a":' * 60_000, tmp_path, 15)

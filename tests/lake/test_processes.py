@@ -62,8 +62,8 @@ def said(lake: Lake) -> list[tuple[str, int, str]]:
     return sorted((row["rollout_id"], row["n_records"], row["day"]) for row in rows_of(lake))
 
 
-def test_runs_that_are_killed_leave_whole_tables_and_nothing_that_stays(tmp_path: Path) -> None:
-    process = start("crashes", str(tmp_path), "9", "3")
+def test_runs_that_are_killed_leave_whole_tables_and_nothing_that_stays(tmp_path: Path, thorough: bool) -> None:
+    process = start("crashes", str(tmp_path), *(("9", "3") if thorough else ("31", "1")))
     answer, error = process.communicate(timeout=300)
     assert process.returncode == 0, error
     operations, versions = (int(word) for word in answer.split() if word.isdigit())
