@@ -12,6 +12,8 @@ from etl.redact.regex import regex
 from etl.redact.spans import Span
 
 _HEAD = regex(r"[\"'`]?(?P<name>[A-Za-z][A-Za-z0-9_ -]{2,40}?)[\"'`*]{0,2}[ ]{0,24}")
+_OF_CREDENTIAL = regex(r"(?i)pass|pw|psk|secret|key|token|credential")
+"""In every name that promises one."""
 _SEPARATORS = (",", ";", "|", "\t", "?")
 _DRAWN = set("-=+|: ?")
 """What lines between rows consist of; `?` stands for what is drawn."""
@@ -96,6 +98,8 @@ def _aligned(view: View, start: int, end: int) -> Iterator[Span]:
 
 
 def _promise(name: str, index: int) -> Credential | None:
+    if not _OF_CREDENTIAL.search(name):
+        return None
     bare = name.strip(" \"'`*#+>")
     if index == 0:
         bare = re.sub(r"^(?:.*[\s:>?|]|[+-])", "", bare)

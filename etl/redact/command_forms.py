@@ -21,8 +21,8 @@ class Command(NamedTuple):
     test: Literal["mixed", "chosen", "random", "any", "encoded"] = "mixed"
     back: int = 0
     """How many characters before the literal belong to the form, which then ends there."""
-    option: bool = False
-    """The literal is the name of a command, which a space follows."""
+    tail: str = ""
+    """What follows the literal in every match, as signs say it (in RE2, on the padded form)."""
 
 
 def option(literal: str, options: str, test: Literal["mixed", "chosen"] = "mixed", rule: str = "password") -> Command:
@@ -33,14 +33,18 @@ def option(literal: str, options: str, test: Literal["mixed", "chosen"] = "mixed
         regex(form, re.IGNORECASE),
         rule,
         test,
-        option=True,
+        tail=rf"(?: |[^a-z0-9_\n|;&][^\n|;&]* )(?:{options})",
     )
 
 
 def words(
-    literal: str, pattern: str, test: Literal["mixed", "chosen", "random", "any"], rule: str = "token"
+    literal: str,
+    pattern: str,
+    test: Literal["mixed", "chosen", "random", "any"],
+    rule: str = "token",
+    tail: str = "",
 ) -> Command:
-    return Command(literal, regex(pattern, re.IGNORECASE), rule, test)
+    return Command(literal, regex(pattern, re.IGNORECASE), rule, test, tail=tail)
 
 
 _PIPED = (

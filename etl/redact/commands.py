@@ -17,6 +17,8 @@ from etl.redact.families import Kind
 from etl.redact.regex import regex
 from etl.redact.spans import Span
 
+_FTP = r"(?:bin|binary|ascii|ls|cd|lcd|put|get|mput|mget|pwd|passive|prompt|quit|bye|dir|mkdir)"
+"""What an FTP client is told once it is logged in."""
 _COMMANDS = (
     *(
         option(name, r"-p[ =]")
@@ -135,9 +137,10 @@ _COMMANDS = (
         "user ",
         r"(?:(?<=\n)|(?<=\A)|(?<=['\"])|(?<=\\n))user (?!-|add|del|mod|name|must|can|with|is|has|input|id)"
         r"[\w.@-]{1,64} "
-        r"(?P<value>[^\s\"'`<>|;\\]{6,128})(?=\n(?:bin|binary|ascii|ls|cd|lcd|put|get|mput|mget|pwd|passive|prompt|quit|bye|dir|mkdir)\b)",
+        rf"(?P<value>[^\s\"'`<>|;\\]{{6,128}})(?=\n{_FTP}\b)",
         "mixed",
         "password",
+        rf"[a-z0-9_.@-]+ +[^\s\"'`<>|;]{{6,}} *\n *{_FTP}",
     ),
     words(
         "assword:",
@@ -338,7 +341,7 @@ def _given(command: Command, view: View) -> Iterator[Span]:
 
 def _sign(command: Command) -> str:
     edge = "" if command.back or not command.literal[0].isalnum() else "(?:^|[^a-z])"
-    return f"(?i:{edge}{re.escape(command.literal)}{'(?:$|[^a-z0-9_])' if command.option else ''})"
+    return f"(?i:{edge}{re.escape(command.literal)}{command.tail})"
 
 
 def _holds(test: str, value: str) -> bool:

@@ -12,7 +12,7 @@ import bisect
 import functools
 import json
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 from etl.redact.spans import Span
 
@@ -51,6 +51,7 @@ class View:
         self.flat = flat
         self.data = flat.encode("ascii", "replace").translate(PLAIN)
         self.text = self.data.decode("ascii")
+        self._places: dict[str, list[int]] = {}
 
     @functools.cached_property
     def _lower(self) -> str:
@@ -69,13 +70,14 @@ class View:
             raw_at.append(end)
         return view_at, raw_at
 
-    def places(self, literal: str, *, lower: bool = True) -> Iterator[int]:
+    def places(self, literal: str, *, lower: bool = True) -> Sequence[int]:
         """Where a literal stands in the view; by default one in lower case, found in any case."""
-        text = self._lower if lower else self.text
-        place = text.find(literal)
-        while place >= 0:
-            yield place
-            place = text.find(literal, place + 1)
+        if not lower:
+            return list(_places(self.text, literal))
+        found = self._places.get(literal)
+        if found is None:
+            found = self._places[literal] = list(_places(self._lower, literal))
+        return found
 
     def span(self, start: int, end: int, rule: str, rank: int = 1) -> Span:
         """`text[start:end]` as an offer of a rule, in places of the raw text."""
@@ -103,6 +105,13 @@ class View:
                 last += 1
             last = min(last + _run_before(raw, last) % 2, len(raw))
         return first, last
+
+
+def _places(text: str, literal: str) -> Iterator[int]:
+    place = text.find(literal)
+    while place >= 0:
+        yield place
+        place = text.find(literal, place + 1)
 
 
 def _run_before(raw: str, position: int) -> int:

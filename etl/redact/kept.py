@@ -13,13 +13,17 @@ from __future__ import annotations
 
 import bisect
 import functools
+import hashlib
 import re
 from collections.abc import Iterator
 from importlib import metadata
-from typing import TYPE_CHECKING
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
+from etl.redact import kept_signs
 from etl.redact.credentials import is_value
 from etl.redact.escapes import View
+from etl.redact.sieve import Scanned
 from etl.redact.spans import LABEL, Span
 from etl.redact.texts import Texts
 
@@ -78,7 +82,22 @@ def spans(view: View) -> Iterator[Span]:
         yield view.span(start, end, name, _RANK)
 
 
-def suspects(texts: Texts) -> set[int]:
+def details() -> list[dict[str, Any]]:
+    """What the package tells of each of its rules."""
+    rules = _scanner().rules
+    return [rules.detail(rule["id"]) for rule in rules.metadata()]
+
+
+def _signs() -> Iterator[str]:
+    for rule in details():
+        yield kept_signs.sign(rule["detection_regex"] or "")
+
+
+def _signs_version() -> str:
+    return f"{version()} {hashlib.sha256(Path(kept_signs.__file__).read_bytes()).hexdigest()}"
+
+
+def _suspects(texts: Texts) -> set[int]:
     """The places of the texts that may hold something, found by scanning them joined, a window at a time."""
     data, starts = texts.plain
     found: set[int] = set()
@@ -92,6 +111,10 @@ def suspects(texts: Texts) -> set[int]:
             found.update(range(first, final + 1))
         start = stop
     return {index for index in found if index < last}
+
+
+SCANNED = Scanned(PACKAGE, _signs_version, _signs, _suspects)
+"""What tells which texts `spans` is worth asking for."""
 
 
 def rule_name(rule_id: str) -> str:

@@ -52,6 +52,8 @@ _OF_TABLE = regex(r"(?i) (?:prim|for.nea|ajena|p.blica|.nica|extern|del? (?:obje
 """What makes a key of a table, or one that all may know, of the word for a password."""
 _DIGIT = regex("[0-9]")
 """In every value that is no word."""
+_MIXED = regex(r"[0-9][^\s\"'`\\<>A-Za-z0-9]*[A-Za-z]|[A-Za-z][^\s\"'`\\<>A-Za-z0-9]*[0-9]")
+"""In every value: characters without a gap, with digits and letters among them."""
 _CLOSE = 12
 """Characters between a value and a word that may mean other things."""
 _CANDIDATE = regex(
@@ -144,11 +146,13 @@ def _nouns(view: View) -> _Names:
     text = view.text
     for stem in _STEMS:
         for place in view.places(stem):
-            if not _DIGIT.search(text, max(0, place - _BEHIND - _LONGEST_NAME), place + _LONGEST_NAME + _AHEAD):
-                continue
             noun = _NOUN.match(text, place)
-            named = _promise(text, place, noun) if noun else None
-            if noun and named:
+            first = max(0, place - _BEHIND - _LONGEST_NAME)
+            if not noun or not _DIGIT.search(text, first, place + _LONGEST_NAME + _AHEAD):
+                continue
+            if not _MIXED.search(text, max(0, first - _LONGEST_NAME), noun.end() + _AHEAD):
+                continue
+            if named := _promise(text, place, noun):
                 yield named[0], noun.end(), named[1]
 
 
@@ -193,6 +197,8 @@ def _ahead(view: View, place: int, promise: Credential) -> tuple[int, int] | Non
     """The first value after a name that looks like what it promises, with nothing between them that forbids it."""
     text = view.text
     region, shown = text[place : place + _AHEAD], view.flat[place : place + _AHEAD]
+    if not _MIXED.search(region):
+        return None
     for found in _CANDIDATE.finditer(region):
         start, end = found.span("quoted" if found["quoted"] else "bare")
         glue = shown[:start]
@@ -252,6 +258,8 @@ def _behind(text: str, start: int, promise: Credential) -> tuple[int, int] | Non
         return None
     first = max(0, start - _BEHIND)
     region = text[first:start]
+    if not _MIXED.search(region):
+        return None
     for found in reversed(list(_CANDIDATE.finditer(region))):
         begin, end = found.span("quoted" if found["quoted"] else "bare")
         if not _CALLED_BACK.match(region, end) or not _has_both(region[begin:end]):

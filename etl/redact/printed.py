@@ -35,6 +35,10 @@ class Print(NamedTuple):
 
 
 _LINE_END = r"(?=[\"'`]{0,2}[ \t\r]*(?:\n|\Z|[\"'`]))"
+_NEXT_LINE = r"\n *[^\s<>]"
+"""In signs: a line ends, and a value may follow."""
+_TYPED = r"(?:^|\n|[$#>%] )"
+"""In signs: what a command that is typed begins after."""
 _UUID = r"[0-9a-fA-F]{8}(?:-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}"
 _SEED = r"(?-i:[A-Z2-7]{16,64}|(?:[A-Z2-7]{4}[ -]){3,15}[A-Z2-7]{4}|[a-z2-7]{32}|(?:[a-z2-7]{4}[ -]){3,15}[a-z2-7]{4})"
 _MAKING = (
@@ -52,14 +56,13 @@ _MAKING = (
     r"|docker exec [^\n]{0,80}cat [^\n]{0,60}(?:initialadminpassword|initial_root_password|secret)[^\n]*"
 )
 _MAKING_SIGN = (
-    r"(?i:wg gen(?:key|psk)|consul keygen|gossip keyring"
-    r"|key:generate --show|(?:python|node|ruby|perl|php)[^\n]* -[a-z]*[ce] [^\n]*"
-    r"(?:token_hex|token_urlsafe|randombytes|generate_key|random_bytes"
-    r"|securerandom|get_random_secret_key)|(?:rails|rake) secret|phx\.gen\.secret|/dev/u?random"
+    r"(?i:(?:wg gen(?:key|psk)|consul keygen|gossip keyring"
+    r"|key:generate --show|token_hex|token_urlsafe|randombytes|generate_key|random_bytes"
+    r"|securerandom|get_random_secret_key|(?:rails|rake) secret|phx\.gen\.secret|/dev/u?random"
     r"|kubeadm token|npx auth secret"
     r"|gh auth token|npm token create|rclone (?:obscure|reveal)|ansible-vault (?:view|decrypt)|bao (?:kv|read)"
-    r"|keyring get|sops[^\n]*--extract|cat [^\n]*(?:/run/secrets/|vault[-_]pass|erlang\.cookie|jenkins/secrets/"
-    r"|initialadminpassword|initial_root_password))"
+    r"|keyring get|sops[^\n]*--extract|/run/secrets/|vault[-_]pass|erlang\.cookie|jenkins/secrets/"
+    rf"|initialadminpassword|initial_root_password)[^\n]*{_NEXT_LINE})"
 )
 """Commands that make a key, and print it or keep it, and those whose only output is one."""
 _SHOWING = (
@@ -85,16 +88,15 @@ _SHOWING = (
 )
 """Commands that print a secret and nothing else."""
 _SHOWING_SIGN = (
-    r"(?i:(?:cat|less|head|more|type|bat) [^\n]*(?:passw|secret|token|api_?key|credential)[^\n]*\n"
-    r"|argocd admin|base64 (?:-d|--decode)|base64decode"
+    rf"(?i:(?:{_TYPED}(?:cat|less|head|more|type|bat) [^\n|;&]*(?:passw|secret|token|api_?key|credential)[^\n|;&]*"
+    r"|(?:argocd admin|base64 (?:-d|--decode)|base64decode"
     r"|create token|auth[: ](?:token|print)|print-access-token"
     r"|pass (?:show )?(?:-o |--password )?[a-z0-9_.]+/|op (?:read|item get) "
-    r"|-field[= ]|(?:aws|az|gcloud|doppler"
-    r"|infisical|chamber|bw|lpass|gopass) [^\n]*(?:secret|passw|get-parameter|token)[^\n]*\n|config:get"
+    rf"|-field[= ]|{_TYPED}(?:aws|az|gcloud|doppler"
+    r"|infisical|chamber|bw|lpass|gopass) [^\n]*(?:secret|passw|get-parameter|token)|config:get"
     r"|echo [\"']?\$\{?[a-z0-9_]*(?:pass|secret"
     r"|token|api_?key|pwd)|printenv |openssl rand|pwgen|find-(?:generic|internet)-pass|secret-tool"
-    r"|output -raw|pulumi config get|apg -"
-    r"|crypto rand|xkcdpass|diceware)"
+    rf"|output -raw|pulumi config get|apg -|crypto rand|xkcdpass|diceware)[^\n]*){_NEXT_LINE})"
 )
 _PRINTS = (
     Print(
@@ -117,7 +119,7 @@ _PRINTS = (
             r"(?i)(?:following|this|generated|new|initial|temporary|one-time|admin|default)[ ](?:\w+[ ]){0,2}password\b"
             r"[^\n]{0,60}?(?::|is)?[ ]?\n{1,3}[ >|*\"'`]{0,8}(?P<value>[^\s\"'`]{8,64})" + _LINE_END
         ),
-        r"(?i:(?:following|this|generated|new|initial|temporary|one-time|admin|default) [^\n]*password[^\n]*\n)",
+        r"(?i: password[^\n]*\n[\s>|*\"'`]*[^\s\"'`]{8})",
         "password",
         "shown",
     ),
@@ -239,7 +241,7 @@ _PRINTS = (
             r"(?i)(?:kubectl|oc)[ ][^\n]{0,160}secret[^\n]{0,160}\|[ ]?base64 (?:-d|--decode)[^\n]{0,40}\n"
             rf"(?P<value>[^\s\"'`<>]{{6,4096}}){_LINE_END}"
         ),
-        r"(?i:base64 (?:-d|--decode)[^\n]*\n)",
+        rf"(?i:base64 (?:-d|--decode)[^\n]*{_NEXT_LINE})",
         "secret",
         "alone",
     ),

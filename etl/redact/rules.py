@@ -18,6 +18,7 @@ from etl.redact import (
     commands,
     formats,
     headers,
+    kept,
     logins,
     named,
     nearby,
@@ -64,7 +65,10 @@ _BETWEEN_QUOTES = regex(r"""[^"']+""")
 
 
 def suspects(texts: Texts) -> dict[int, frozenset[str]]:
-    """The places of the texts that may hold something that a rule here finds, and of which kinds: a superset."""
+    """The places of the texts in which a rule may find something, and of which kinds: a superset.
+
+    One of the kinds is the kept rules (`kept.PACKAGE`).
+    """
     return by_place(_SIEVE.matching(texts))
 
 
@@ -162,4 +166,4 @@ _KINDS = {
 _LAST = {kind.name: kind for kind in (*nearby.KINDS, *abroad.KINDS)}
 SIGNS = {name: kind.suspect for name, kind in (_KINDS | _LAST).items()} | {HIDDEN: UNCLEAR}
 """By kind, what tells that it is worth asking."""
-_SIEVE = Sieve(SIGNS)
+_SIEVE = Sieve(SIGNS, scanned=kept.SCANNED)

@@ -181,6 +181,4 @@ def _sifted(texts: Texts, personal: Personal | None) -> dict[int, frozenset[str]
     for by_rules in (rules.suspects(texts), personal.suspects(texts) if personal else {}):
         for place, names in by_rules.items():
             found[place] |= names
-    for place in kept.suspects(texts):
-        found[place] |= {kept.PACKAGE}
     return found

@@ -9,7 +9,7 @@ from __future__ import annotations
 import functools
 import itertools
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from typing import NamedTuple
 
 from etl.redact.escapes import View
@@ -301,7 +301,7 @@ def _shaped(shape: Shape, view: View) -> Iterator[Span]:
     """Keys that have the mark of a service in them."""
     text = view.text
     if shape.literal in _COMMON:
-        places: Iterator[int] = (match.start() for match in _COMMON[shape.literal].finditer(text))
+        places: Iterable[int] = (match.start() for match in _COMMON[shape.literal].finditer(text))
     else:
         places = view.places(shape.literal, lower=False)
     for place in places:

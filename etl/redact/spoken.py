@@ -22,7 +22,10 @@ _BACK = 240
 
 
 class Saying(NamedTuple):
-    """A form of sentence, matched where one of its literals stands, with the value in it."""
+    """A form of sentence, matched where one of its literals stands, with the value in it.
+
+    Its sign begins with the literal: from short words that all texts have, a sieve would set out at every line.
+    """
 
     literals: tuple[str, ...]
     """In lower case."""
@@ -92,12 +95,9 @@ _BELOW = (
     + _VALUE
     + r"(?=[\"'`]{0,3}[ ]?(?:\n|\Z|[\"']))"
 )
-_SIGN_NOUN = "(?:" + re.sub(r"\[\?[a-z]?\]", ".", _NOUN.removesuffix(r"|pw|pwd|pass)")) + "))"
-_TOLD_SIGN = rf"(?i:{_SIGN_NOUN}[^\n]*[ :=])"
-_SHORT_SIGN = (
-    r"(?i:(?:^|[^a-z])(?:pw|pwd|pass|sandi|parole|geslo)(?:'s)? [^\n]*(?:is|was|to|ir|je|:|=)[^\n]*[ :])"
-    r"|(?i:(?:^|[^a-z])(?:pw|pwd|pass|sandi|geslo)'?s?:? )"
-)
+_SIGN_NOUN = "(?:" + re.sub(r"\[\?([a-z]?)\]", r"(?:[^ -~]|[?\1])", _NOUN.removesuffix(r"|pw|pwd|pass)")) + "))"
+_TOLD_SIGN = rf"(?i:{_SIGN_NOUN}[^\n :=]*[ :=])"
+_SHORT_SIGN = r"(?i:(?:^|[^a-z])(?:pw|pwd|pass|sandi|parole|geslo)'?s?:? )"
 _ASKED = (
     r"password[^\n]{0,40}\?[\"']?[ \n]{1,3}[^\n:]{0,24}?(?:it'?s|it[ ]is|sure[,:]|: ?|- )[ ]?(?:it'?s |it is )?"
     r"[\"'`]?(?P<value>[^\s\"'`,]{6,64})(?=[\"'`.,!]{0,3}(?:[ ]?\n|\Z|[\"'`]|[ ]))"
@@ -108,10 +108,6 @@ _TAKEN = (
     r"""(?P<free>[^\s"'`<>,]{6,64})),?[ ](?:as|for|als|como|comme)[ ](?:the|my|your|a|our|its|his|her|their"""
     r"""|admin|root)?"""
     r"""[ ]?(?:[a-z]+[ ]){0,2}\Z"""
-)
-_TAKEN_SIGN = (
-    r"""(?i:["'`],? (?:as|for|als|como) [a-z ]*passwor[dt])|"""
-    r"""(?i:(?:use|using|used|with|has|have|chose|picked|took|type|enter|set|try)s? [^\n]* as [a-z ]*pass)"""
 )
 _FROM_TO = r"password[^\n.]{0,24}?[ ](?:from|von)[ ][\"'`]?(?P<value>[^\s\"'`<>,]{6,64})[\"'`]?[ ](?:to|zu|auf)[ ]"
 _TO = r"password[^\n.]{0,24}?[ ](?:from|von)[ ]\S{4,64}[ ](?:to|zu|auf)[ ][\"'`]?(?P<value>[^\s\"'`<>,]{6,64})"
@@ -135,7 +131,6 @@ _TYPED = (
     r"(?:type|enter|use|try|with|say|put)[ ](?:in[ ])?[\"'`]?(?P<value>[^\s\"'`<>,]{6,64})[\"'`]?,?[ ]"
     r"(?:when|if|once|as|for|at|where)[ ](?:[a-z]+[ ]){0,6}\Z"
 )
-_TYPED_SIGN = r"(?i:(?:type|enter|use|try|with|say|put) [^\n]* (?:when|if|once|as|for|at|where) [^\n]*pass)"
 _GUARDED = (
     r"(?:protected|encrypted|locked|secured|unlock(?:s|ed)?|decrypt(?:s|ed)?)[ ](?:it[ ]"
     r"|them[ ])?(?:with|using)"
@@ -199,14 +194,12 @@ _SAYINGS = (
     Saying(("password",), _form(_NOW), r"(?i:password[^\n]* now(?: |'))", "chosen"),
     Saying(("password",), _form(_TO), r"(?i:password[^\n]* (?:from|von) )"),
     Saying(("password",), _form(_FROM_TO), r"(?i:password[^\n]* (?:from|von) )"),
-    Saying(("password", "passphrase"), _form(_TYPED), _TYPED_SIGN, back=True),
+    Saying(("password", "passphrase"), _form(_TYPED), r"(?i: pass(?:word|phrase))", back=True),
     Saying(
         ("password", "passphrase", "passcode", "pass phrase"), _form(_GIVEN),
-        r"(?i:(?:enter|use|used|using|type|give|provide|supply|try|with|input|say|gave|typed|entered|is|was|put|need|send"
-        r") "
-        r"[a-z _-]*pass(?:word|[ _-]?phrase|code) [\"'`(]*[^\s]{8})", "given",
+        r"(?i: pass(?:word|[ _-]?phrase|code) [\"'`(]*[^\s]{8})", "given",
     ),
-    Saying(("passwor", "passphrase"), _form(_TAKEN), _TAKEN_SIGN, back=True),
+    Saying(("passwor", "passphrase"), _form(_TAKEN), r"(?i:pass(?:wor|phrase))", back=True),
     Saying(
         ("protected", "encrypted", "locked", "secured", "unlock", "decrypt"), _form(_GUARDED),
         r"(?i:(?:protected|encrypted|locked|secured|unlocks?|decrypts?) (?:it |them )?(?:with"

@@ -23,7 +23,9 @@ UNCLEAR = r"\x1b\[| u00[0-7][0-9a-fA-F]| u[0-9a-fA-F]{4}[A-Za-z0-9]"
 """Escapes (in a padded column) that may hide something: ASCII written as a code, a code that what follows may touch."""
 
 Joined = tuple[bytes, Sequence[int]]
-"""Texts with a line feed before, between and after them; where each begins, and last where the next one would."""
+"""Texts with two line feeds before, between and after them; where each begins, and last where the next one would."""
+_BETWEEN = 2
+"""With two, what a line ends with and what the next one begins with are never of two texts."""
 
 
 class Texts:
@@ -45,9 +47,9 @@ class Texts:
         """The padded texts in UTF-8."""
         texts = pa.concat_arrays([_EDGE, self.padded, _EDGE])
         whole = pa.ListArray.from_arrays(pa.array([0, len(texts)], pa.int32()), texts)
-        data: bytes = pc.binary_join(whole, "\n")[0].as_buffer().to_pybytes()
+        data: bytes = pc.binary_join(whole, "\n" * _BETWEEN)[0].as_buffer().to_pybytes()
         ends = np.array(text_ends(self.padded), np.int64)
-        return data, (ends - ends[0] + np.arange(1, len(ends) + 1)).tolist()
+        return data, (ends - ends[0] + np.arange(1, len(ends) + 1) * _BETWEEN).tolist()
 
     @functools.cached_property
     def plain(self) -> Joined:
@@ -55,7 +57,7 @@ class Texts:
         data, starts = self.joined
         if not data.isascii():
             lengths = np.asarray(pc.utf8_length(self.padded), np.int64)
-            starts = np.cumsum(np.concatenate(([1], lengths + 1))).tolist()
+            starts = np.cumsum(np.concatenate(([_BETWEEN], lengths + _BETWEEN))).tolist()
             return data.translate(PLAIN, _CONTINUATION), starts
         bare = np.frombuffer(data, np.uint8)
         odd = np.flatnonzero(bare - _SPACE >= 0x5F)

@@ -36,14 +36,14 @@ def test_a_column_is_padded_as_its_strings_are(texts: list[str], first: int) -> 
 def test_joined_texts_stand_between_line_feeds(texts: list[str]) -> None:
     column = Texts(pa.array(texts, pa.string()))
     data, starts = column.joined
-    assert data.decode() == "".join(f"\n{text}" for text in [*column.padded.to_pylist(), ""])
-    assert [data[start - 1 : start] for start in starts] == [b"\n"] * (len(texts) + 1)
+    assert data.decode() == "".join(f"\n\n{text}" for text in [*column.padded.to_pylist(), ""])
+    assert [data[start - 2 : start] for start in starts] == [b"\n\n"] * (len(texts) + 1)
     assert starts[-1] == len(data)
 
 
 @given(_TEXTS)
 def test_plain_texts_have_a_byte_a_character(texts: list[str]) -> None:
     data, starts = Texts(pa.array(texts, pa.string())).plain
-    assert [stop - start - 1 for start, stop in itertools.pairwise(starts)] == [len(text) for text in texts]
+    assert [stop - start - 2 for start, stop in itertools.pairwise(starts)] == [len(text) for text in texts]
     assert starts[-1] == len(data)
     assert all(byte == 10 or byte == 9 or 0x20 <= byte < 0x7F for byte in data)

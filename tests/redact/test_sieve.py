@@ -15,6 +15,8 @@ from tests.redaction_labelled.cases import PARTS, read, strings
 
 LETTERS = "éß密пП\u00a0🔑"
 SIEVES = {"secrets": rules.SIGNS, "personal": personal.SIGNS}
+ONE_PASS = {"secrets": rules._SIEVE, "personal": personal._SIEVE}
+"""Those that the product asks, as they are."""
 
 
 def _texts(step: int) -> list[str]:
@@ -29,7 +31,8 @@ def _texts(step: int) -> list[str]:
 @pytest.mark.parametrize("engine", [engine for engine in ENGINES if engine != "re2"])
 def test_one_pass_finds_what_sign_by_sign_finds(name, engine, pytestconfig):
     texts = Texts(pa.array(_texts(1 if pytestconfig.getoption("--thorough") else 16)))
-    in_one_pass = Sieve(SIEVES[name], engine).matching(texts)
+    asked = ONE_PASS[name] if engine == "hyperscan" else Sieve(SIEVES[name], engine)
+    in_one_pass = asked.matching(texts)
     for sign, places in Sieve(SIEVES[name], "re2").matching(texts).items():
         missed = set(places) - set(in_one_pass.get(sign, ()))
         assert not missed, (sign, texts.padded[min(missed)].as_py())
@@ -49,10 +52,11 @@ def test_one_pass_finds_what_sign_by_sign_finds(name, engine, pytestconfig):
     ],
 )
 @pytest.mark.parametrize("engine", ENGINES)
-def test_a_sign_means_the_same_among_joined_texts(sign, found, not_found, engine):
-    sieve = Sieve({"it": sign}, engine)
+def test_a_sign_means_the_same_among_joined_texts(sign, found, not_found, engine, tmp_path, monkeypatch):
+    monkeypatch.setattr(sieve, "_CACHE", tmp_path)
+    signs = Sieve({"it": sign}, engine)
     texts = [text for each in (*found, *not_found) for text in ("xx", each)]
-    assert sieve.matching(Texts(pa.array(texts))).get("it", []) == [2 * place + 1 for place in range(len(found))]
+    assert signs.matching(Texts(pa.array(texts))).get("it", []) == [2 * place + 1 for place in range(len(found))]
 
 
 def test_every_branch_is_an_expression_of_its_own():
