@@ -16,9 +16,8 @@ import glob
 import tempfile
 from collections.abc import Iterable, Iterator, Sequence
 from itertools import chain
-from typing import Protocol
+from typing import TYPE_CHECKING, Protocol
 
-import duckdb
 import pyarrow as pa
 
 from etl.conversation import Record, StoredEvent
@@ -28,6 +27,9 @@ from etl.errors import LakeError
 from etl.events import Touched
 from etl.remote import open_to_duckdb
 from etl.schema import UNKNOWN_DAY
+
+if TYPE_CHECKING:
+    import duckdb
 
 WINDOW_DAYS = 7
 """Days before and after a record in which the rest of its conversation is looked for."""

@@ -20,6 +20,10 @@ from etl.opening import BLOCK, LineDigest, blocks, is_plain, span
 from etl.remote import is_remote
 from etl.walk import FoundFile
 
+SHARE, LEAST = 8, 4
+"""A part is at most such a share of what is left of its file, and at least such a share of the usual length: at the end
+nobody waits long for who got the last one.
+"""
 LONGEST = 4
 """Parts become so many times longer to end with a line; a file with a longer line is read whole."""
 
@@ -75,7 +79,7 @@ def names_records(adapter: Adapter) -> bool:
 
 
 def parts(file: FoundFile, digest: LineDigest, size: int, named: bool) -> Iterator[Part]:
-    """The parts of a file of lines in order, of about `size` bytes each; `digest` takes in every byte.
+    """The parts of a file of lines in order, of about `size` bytes, the last ones less; `digest` takes in every byte.
 
     `named`: say how often records occur before a part. UnpartableError where a line is too long.
     """
@@ -88,7 +92,8 @@ def parts(file: FoundFile, digest: LineDigest, size: int, named: bool) -> Iterat
         length += len(block)
         if length > LONGEST * size + BLOCK:
             raise UnpartableError(f"{file.uri}: a line of more than {length} bytes")
-        if length < size or (cut := block.rfind(b"\n") + 1) == 0:
+        usual = max(size // LEAST, min(size, (file.size - start) // SHARE))
+        if length < usual or (cut := block.rfind(b"\n") + 1) == 0:
             continue
         gathered[-1], rest = block[:cut], block[cut:]
         lines = digest.lines + 1

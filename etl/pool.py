@@ -61,24 +61,25 @@ class Pool:
             for pipe in self._given:
                 self._send(pipe, settings)
 
+    def dismiss(self) -> None:
+        """There is nothing more to read: the workers end while the run goes on."""
+        for pipe in self._given:
+            pipe.close()
+        self._given = {}
+
     def __enter__(self) -> Self:
         return self
 
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        for pipe in self._given:
-            pipe.close()
+        self.dismiss()
         if self._begun is not None:
             self._begun.end(PATIENCE if kind is None else 0)  # the pipes of the workers have ended
 
     def serve(self, queue: Queue) -> bool:
         """Give idle workers something to do and hear of what is done; False when all is."""
-        for ahead in (0, 1):
-            for pipe, given in self._given.items():
-                if given == ahead and (task := queue.next(idle=not ahead)) is not None:
-                    self._send(pipe, task)
-                    self._given[pipe] += 1
+        self.hand_out(queue)
         if not any(self._given.values()):
             return False
         while not (ready := self._ready(0)) and queue.prepare():
@@ -86,6 +87,14 @@ class Pool:
         for pipe in ready or self._ready():
             queue.done(self._heard(pipe))
         return True
+
+    def hand_out(self, queue: Queue) -> None:
+        """Give idle workers something to do, and those that are at work a part to go on with."""
+        for ahead in (0, 1):
+            for pipe, given in self._given.items():
+                if given == ahead and (task := queue.next(idle=not ahead)) is not None:
+                    self._send(pipe, task)
+                    self._given[pipe] += 1
 
     def _ready(self, seconds: float | None = None) -> list[Connection]:
         """The pipes in which there is something; what is unsaid is waited for."""

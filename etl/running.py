@@ -51,7 +51,7 @@ def read_into(
         with Waves(opened, settings, report, readers, Told(progress)) as waves:
             for lot in _lots(chain(first, files), opened):
                 waves.take(*changes.of(lot))
-            waves.read()
+            waves.read(is_last=True)
     return report
 
 

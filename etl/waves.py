@@ -105,8 +105,8 @@ class Waves:
             if len(self._waiting) >= self._settings.wave_files:
                 self.read()
 
-    def read(self) -> None:
-        """Read and commit what waits."""
+    def read(self, *, is_last: bool = False) -> None:
+        """Read and commit what waits; nothing comes after the last."""
         if not self._waiting:
             return
         from etl.parts import Work
@@ -120,6 +120,8 @@ class Waves:
         works = [Work(change.file, change.known) for change in changes]
         self._told.expect(works)
         read = reading(works)
+        if is_last:
+            self._readers.pool.dismiss()
         kinds = {change.file.uri: change.kind for change in changes if change.kind != "new"}
         del changes, works
         for result in read.results:

@@ -48,10 +48,13 @@ def read_all(works: Sequence[Work], settings: Settings, pool: Pool, on_file: OnF
             on_file(results[-1])
         return ReadOut(results, reader.close())
     pool.tell(settings)
-    import etl.committing  # noqa: F401  (while the workers load what they need)
-
     queue = Queue(works, settings, on_file)
     staged: list[StagedFile] = []
+    pool.hand_out(queue)
+    import duckdb  # noqa: F401  (what commits is loaded while workers read)
+
+    import etl.committing  # noqa: F401
+
     while pool.serve(queue):
         pass
     for found, files in pool.finish():
