@@ -97,6 +97,12 @@ class Adapter(abc.ABC):
         like it.
         """
 
+    def share(self, start: Sample) -> float:
+        """At most how much the first values of a sample, 0 to 1 each, add to the score of all of it, which is then no
+        more than their mean. All of them, where `scores_share` does not say so; who knows better overrides it.
+        """
+        return self.score(start) * len(start.values) if self.scores_share else len(start.values)
+
     @abc.abstractmethod
     def parse(self, records: Iterable[Record], file: FileContext) -> Iterator[Outcome]:
         """Account for every record of one file: each is in a Conversation or Fragment, Unusable, or Ignored.

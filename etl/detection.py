@@ -261,7 +261,7 @@ def _scores(sample: Sample, likely: str | None) -> dict[str, float]:
         if name == likely:
             scores[name] = round(sure, 3)
             continue
-        most = (adapter.score(start) * few + count - few) / count if adapter.scores_share else 1.0
+        most = (adapter.share(start) + count - few) / count
         scores[name] = 0.0 if most < least else round(adapter.score(sample), 3)
     return scores
 

@@ -18,6 +18,8 @@ _LATEST = 4_102_444_800  # 2100-01-01
 _DAY = 86_400_000_000
 _UNITS = ((1, 1_000_000), (1_000, 1_000), (1_000_000, 1))
 _NUMBER = re.compile(r"[+-]?\d+(?:\.\d+)?\Z")
+_LONGEST = 40
+"""Characters of a text that is remembered with its time."""
 _DIGITS_BEYOND_MICROSECONDS = re.compile(r"(\.\d{6})\d+")
 
 
@@ -40,18 +42,22 @@ def instant(value: Any) -> Instant:
     (Instant(micros=1772400000000000, naive=False), True, Instant(micros=None, naive=False))
     """
     if type(value) is str:
-        try:
-            moment = dt.datetime.fromisoformat(value)
-        except ValueError:
-            return _odd_text(value)
-        if moment.tzinfo is not None:
-            return _bounded(moment)
-        return _odd_text(value)
+        return _text(value) if len(value) <= _LONGEST else _text.__wrapped__(value)
     if type(value) is int or type(value) is float:
         return Instant(_number(value))
     if isinstance(value, dt.datetime):
         return _bounded(value) if value.tzinfo else Instant(_bounded(value.replace(tzinfo=dt.UTC)).micros, True)
     return NO_TIME
+
+
+@functools.lru_cache(1 << 13)
+def _text(value: str) -> Instant:
+    """The time of a record is asked for where it is stored, where it is put in order, and where it becomes a row."""
+    try:
+        moment = dt.datetime.fromisoformat(value)
+    except ValueError:
+        return _odd_text(value)
+    return _odd_text(value) if moment.tzinfo is None else _bounded(moment)
 
 
 def _bounded(moment: dt.datetime) -> Instant:

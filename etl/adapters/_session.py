@@ -6,11 +6,13 @@ put in order again from all that is stored, whichever file each was read from.
 
 from __future__ import annotations
 
+import abc
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any
 
 import msgspec
 
+from etl.adapter import Adapter, Sample
 from etl.conversation import Fragment, Message, Record, StoredEvent, Tokens
 from etl.identity import digest
 from etl.times import instant
@@ -61,6 +63,22 @@ def sure_share(looks: Sequence[float]) -> float:
     if not looks or max(looks) < 0.9:
         return 0.0
     return max(looks) * sum(1 for look in looks if look > 0) / len(looks)
+
+
+class SureAdapter(Adapter):
+    """An adapter that tells its files by the share of values that look so, where one of them is sure."""
+
+    @abc.abstractmethod
+    def looks(self, value: Any) -> float:
+        """How much one value looks like a record of the format, 0 to 1; from 0.9 on it is sure."""
+
+    def score(self, sample: Sample) -> float:
+        """The share of values that look so."""
+        return sure_share([self.looks(value) for value in sample.values])
+
+    def share(self, start: Sample) -> float:
+        """As many as look so."""
+        return sum(1 for value in start.values if self.looks(value) > 0)
 
 
 def without(value: dict[str, Any], *keys: str) -> dict[str, Any]:

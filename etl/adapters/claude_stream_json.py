@@ -10,12 +10,12 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from typing import Any, ClassVar
 
-from etl.adapter import Adapter, FileContext, Sample
+from etl.adapter import FileContext
 from etl.adapters._blocks import plain
 from etl.adapters._claude_messages import Transcript
 from etl.adapters._claude_response import Response
 from etl.adapters._claude_stream import SAID, lines_of, thread_of
-from etl.adapters._session import dict_of, list_of, real, summed, sure_share, text_of, without
+from etl.adapters._session import SureAdapter, dict_of, list_of, real, summed, text_of, without
 from etl.adapters._usage import tokens
 from etl.conversation import Conversation, Identity, Ignored, Message, Outcome, Record, Unusable
 from etl.identity import digest
@@ -33,7 +33,7 @@ _UNKNOWN = "unknown_type"
 _KNOWN = frozenset({"system", "assistant", "user", "result", "stream_event"})
 
 
-class ClaudeStreamJson(Adapter):
+class ClaudeStreamJson(SureAdapter):
     """Captures of Claude Code's printed events."""
 
     name = "claude_stream_json"
@@ -41,9 +41,9 @@ class ClaudeStreamJson(Adapter):
     about = "claude -p --output-format stream-json (or json): JSON Lines of system, assistant, user and result events"
     ignores: ClassVar[dict[str, str]] = {**_IGNORED, f"{_UNKNOWN}:*": "a type of event not known here"}
 
-    def score(self, sample: Sample) -> float:
-        """The share of events; sure only where a run begins, speaks or ends."""
-        return sure_share([_looks(value) for value in sample.values])
+    def looks(self, value: Any) -> float:
+        """Whether it is an event; sure only where a run begins, speaks or ends."""
+        return _looks(value)
 
     def parse(self, records: Iterable[Record], file: FileContext) -> Iterator[Outcome]:
         """The rows of each session in the file."""

@@ -9,10 +9,10 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from typing import Any, ClassVar
 
-from etl.adapter import Adapter, FileContext, Sample
+from etl.adapter import FileContext
 from etl.adapters._blocks import plain, result
 from etl.adapters._codex_tokens import Totals
-from etl.adapters._session import dict_of, noted, summed, sure_share, text_of, without
+from etl.adapters._session import SureAdapter, dict_of, noted, summed, text_of, without
 from etl.conversation import Conversation, Ignored, Message, Outcome, Record, Tokens, ToolCall, Unusable
 from etl.identity import digest
 
@@ -24,7 +24,7 @@ _CALLS = frozenset({"command_execution", "file_change", "mcp_tool_call", "collab
 _DONE = frozenset({"completed", "failed", "declined"})
 
 
-class CodexExec(Adapter):
+class CodexExec(SureAdapter):
     """Event streams of `codex exec --json`."""
 
     name = "codex_exec"
@@ -35,9 +35,9 @@ class CodexExec(Adapter):
         f"{_UNKNOWN}:*": "a type of event not known here",
     }
 
-    def score(self, sample: Sample) -> float:
-        """The share of events; sure only where a thread starts or an item is told."""
-        return sure_share([_looks(value) for value in sample.values])
+    def looks(self, value: Any) -> float:
+        """Whether it is an event; sure only where a thread starts or an item is told."""
+        return _looks(value)
 
     def parse(self, records: Iterable[Record], file: FileContext) -> Iterator[Outcome]:
         """A conversation for each run in the file."""

@@ -10,9 +10,9 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Any, ClassVar
 
-from etl.adapter import Adapter, FileContext, Sample
+from etl.adapter import FileContext
 from etl.adapters._copilot_rows import conversations
-from etl.adapters._session import Naming, dict_of, sessions, sure_share, text_of
+from etl.adapters._session import Naming, SureAdapter, dict_of, sessions, text_of
 from etl.conversation import Conversation, Ignored, Outcome, Record, StoredEvent, Unusable
 
 _NOISE = {
@@ -30,7 +30,7 @@ _FAMILIES = ("session.", "user.", "assistant.", "tool.", "system.", "subagent.",
 _UNKNOWN = "unknown_type"
 
 
-class CopilotCli(Adapter):
+class CopilotCli(SureAdapter):
     """Session files of GitHub Copilot CLI."""
 
     name = "copilot_cli"
@@ -39,9 +39,9 @@ class CopilotCli(Adapter):
     spans_files = True
     ignores: ClassVar[dict[str, str]] = {**_NOISE, f"{_UNKNOWN}:*": "a type of event not known here"}
 
-    def score(self, sample: Sample) -> float:
-        """The share of events; sure only where a session starts or somebody speaks."""
-        return sure_share([_looks(value) for value in sample.values])
+    def looks(self, value: Any) -> float:
+        """Whether it is an event; sure only where a session starts or somebody speaks."""
+        return _looks(value)
 
     def parse(self, records: Iterable[Record], file: FileContext) -> Iterator[Outcome]:
         """A fragment for each event under its session."""

@@ -10,9 +10,9 @@ import re
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Any, ClassVar
 
-from etl.adapter import Adapter, FileContext, Sample
+from etl.adapter import FileContext
 from etl.adapters._blocks import identifier, plain, read, result
-from etl.adapters._session import Naming, dict_of, sessions, stored, sure_share, text_of, whole, without
+from etl.adapters._session import Naming, SureAdapter, dict_of, sessions, stored, text_of, whole, without
 from etl.adapters._talk import Talk
 from etl.adapters._usage import tokens
 from etl.conversation import Conversation, Ignored, Message, Outcome, Record, StoredEvent, ToolCall, Unusable
@@ -32,7 +32,7 @@ _EXIT = re.compile(r"\[Process exited with code (-?\d{1,10})\]\s*\Z")
 _CANCELLED = "cancelled by user"
 
 
-class Droid(Adapter):
+class Droid(SureAdapter):
     """Sessions and streams of Factory Droid."""
 
     name = "droid"
@@ -41,9 +41,9 @@ class Droid(Adapter):
     spans_files = True
     ignores: ClassVar[dict[str, str]] = {f"{_UNKNOWN}:*": "a type of line not known here"}
 
-    def score(self, sample: Sample) -> float:
-        """The share of lines; sure only where a header, a call or an end has what no other log has."""
-        return sure_share([_looks(value) for value in sample.values])
+    def looks(self, value: Any) -> float:
+        """Whether it is a line; sure only where a header, a call or an end has what no other log has."""
+        return _looks(value)
 
     def parse(self, records: Iterable[Record], file: FileContext) -> Iterator[Outcome]:
         """A fragment for each line under its session."""

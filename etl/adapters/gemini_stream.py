@@ -8,9 +8,9 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from typing import Any, ClassVar
 
-from etl.adapter import Adapter, FileContext, Sample
+from etl.adapter import FileContext
 from etl.adapters._blocks import identifier, plain, read
-from etl.adapters._session import dict_of, noted, sure_share, text_of, whole, without
+from etl.adapters._session import SureAdapter, dict_of, noted, text_of, whole, without
 from etl.conversation import Conversation, Ignored, Message, Outcome, Record, Tokens, ToolCall, Unusable
 from etl.identity import digest
 
@@ -19,7 +19,7 @@ _KNOWN = frozenset({"init", "message", "tool_use", "tool_result", "error", "resu
 _ROLES = {"user": "user", "assistant": "assistant", "model": "assistant", "system": "system"}
 
 
-class GeminiStream(Adapter):
+class GeminiStream(SureAdapter):
     """Event streams of Gemini CLI."""
 
     name = "gemini_stream"
@@ -27,9 +27,9 @@ class GeminiStream(Adapter):
     about = "gemini --output-format stream-json: JSON Lines of init, message, tool_use, tool_result and result events"
     ignores: ClassVar[dict[str, str]] = {f"{_UNKNOWN}:*": "a type of event not known here"}
 
-    def score(self, sample: Sample) -> float:
-        """The share of events; sure only where a run begins or a tool is used."""
-        return sure_share([_looks(value) for value in sample.values])
+    def looks(self, value: Any) -> float:
+        """Whether it is an event; sure only where a run begins or a tool is used."""
+        return _looks(value)
 
     def parse(self, records: Iterable[Record], file: FileContext) -> Iterator[Outcome]:
         """A conversation for each run in the file."""

@@ -9,10 +9,10 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from typing import Any, ClassVar
 
-from etl.adapter import Adapter, FileContext, Sample
+from etl.adapter import FileContext
 from etl.adapters._blocks import Blocks, call, identifier, read
 from etl.adapters._cursor_rows import ask
-from etl.adapters._session import canonical, dict_of, list_of, sure_share, text_of, without
+from etl.adapters._session import SureAdapter, canonical, dict_of, list_of, text_of, without
 from etl.adapters._talk import Talk
 from etl.conversation import Conversation, Ignored, Message, Outcome, Record, ToolCall, Unusable
 from etl.identity import digest
@@ -22,7 +22,7 @@ _MADE = frozenset({"reasoning", "assistant", "backend_tool_call"})
 _UNKNOWN = "unknown_type"
 
 
-class GrokCli(Adapter):
+class GrokCli(SureAdapter):
     """Chat histories of Grok CLI."""
 
     name = "grok_cli"
@@ -30,9 +30,9 @@ class GrokCli(Adapter):
     about = "Grok CLI chat histories: flat system, user, reasoning, assistant, tool_result and backend_tool_call lines"
     ignores: ClassVar[dict[str, str]] = {f"{_UNKNOWN}:*": "a type of line not known here"}
 
-    def score(self, sample: Sample) -> float:
-        """The share of lines; sure only where a line has what no other log has."""
-        return sure_share([_looks(value) for value in sample.values])
+    def looks(self, value: Any) -> float:
+        """Whether it is a line; sure only where a line has what no other log has."""
+        return _looks(value)
 
     def parse(self, records: Iterable[Record], file: FileContext) -> Iterator[Outcome]:
         """One conversation of all lines."""

@@ -11,10 +11,10 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Any, ClassVar
 
-from etl.adapter import Adapter, FileContext, Sample
+from etl.adapter import FileContext
 from etl.adapters._kimi_rows import Wire
 from etl.adapters._kimi_turns import Turns, context, events_of, is_context, is_event
-from etl.adapters._session import Naming, canonical, dict_of, sessions, stored, sure_share, text_of
+from etl.adapters._session import Naming, SureAdapter, canonical, dict_of, sessions, stored, text_of
 from etl.conversation import Conversation, Ignored, Outcome, Record, StoredEvent, Unusable
 from etl.identity import digest
 
@@ -34,7 +34,7 @@ _REPEATS = "usage.record"
 _UNKNOWN = "unknown_type"
 
 
-class KimiCli(Adapter):
+class KimiCli(SureAdapter):
     """Wire logs of Kimi Code CLI."""
 
     name = "kimi_cli"
@@ -48,9 +48,9 @@ class KimiCli(Adapter):
         f"{_UNKNOWN}:*": "a type of event not known here",
     }
 
-    def score(self, sample: Sample) -> float:
-        """The share of events; sure only where the log begins or something enters the context."""
-        return sure_share([_looks(value) for value in sample.values])
+    def looks(self, value: Any) -> float:
+        """Whether it is an event; sure only where the log begins or something enters the context."""
+        return _looks(value)
 
     def parse(self, records: Iterable[Record], file: FileContext) -> Iterator[Outcome]:
         """A fragment for each event under its log; a further `metadata` line in a file begins another."""

@@ -10,10 +10,10 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Any, ClassVar
 
-from etl.adapter import Adapter, FileContext, Sample
+from etl.adapter import FileContext
 from etl.adapters._pi_rows import conversations
 from etl.adapters._pi_tree import parent_of
-from etl.adapters._session import Naming, dict_of, sessions, sure_share, text_of
+from etl.adapters._session import Naming, SureAdapter, dict_of, sessions, text_of
 from etl.conversation import Conversation, Ignored, Outcome, Record, StoredEvent, Unusable
 
 _ROLES = frozenset({"user", "assistant", "toolResult", "bashExecution", "system", "custom", "branchSummary"})
@@ -26,7 +26,7 @@ _ENTRIES = frozenset(
 _UNKNOWN = "unknown_type"
 
 
-class Pi(Adapter):
+class Pi(SureAdapter):
     """Session files of pi and OpenClaw."""
 
     name = "pi"
@@ -35,9 +35,9 @@ class Pi(Adapter):
     spans_files = True
     ignores: ClassVar[dict[str, str]] = {f"{_UNKNOWN}:*": "a type of entry not known here, without an id"}
 
-    def score(self, sample: Sample) -> float:
-        """The share of entries; sure only where a header, a result or an answer with its provider is among them."""
-        return sure_share([_looks(value) for value in sample.values])
+    def looks(self, value: Any) -> float:
+        """Whether it is an entry; sure only where a header, a result or an answer with its provider is among them."""
+        return _looks(value)
 
     def parse(self, records: Iterable[Record], file: FileContext) -> Iterator[Outcome]:
         """A fragment for each entry under its session."""

@@ -13,9 +13,9 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Any, ClassVar
 
-from etl.adapter import Adapter, FileContext, Sample
+from etl.adapter import FileContext
 from etl.adapters._qwen_rows import conversations
-from etl.adapters._session import Naming, dict_of, sessions, sure_share, text_of
+from etl.adapters._session import Naming, SureAdapter, dict_of, sessions, text_of
 from etl.conversation import Conversation, Ignored, Outcome, Record, StoredEvent, Unusable
 
 _TYPES = frozenset({"user", "assistant", "tool_result", "system"})
@@ -32,7 +32,7 @@ _STATE = frozenset(
 )
 
 
-class QwenCode(Adapter):
+class QwenCode(SureAdapter):
     """Session files of Qwen Code."""
 
     name = "qwen_code"
@@ -43,9 +43,9 @@ class QwenCode(Adapter):
         f"{_UNKNOWN}:*": "a type not known here, on a record without a message and without a place in the chain",
     }
 
-    def score(self, sample: Sample) -> float:
-        """The share of records; sure only where a message has parts."""
-        return sure_share([_looks(value) for value in sample.values])
+    def looks(self, value: Any) -> float:
+        """Whether it is a record; sure only where a message has parts."""
+        return _looks(value)
 
     def parse(self, records: Iterable[Record], file: FileContext) -> Iterator[Outcome]:
         """A fragment for each record under its session; state of the program keeps its place in the chain alone."""

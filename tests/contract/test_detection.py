@@ -14,17 +14,16 @@ from etl.opening import blocks, small_text
 from tests.contract.harness import sample_logs
 
 SEEN = [sample(log.path, None, str(log.path)) for log in sample_logs()]
-sharing = [adapter for adapter in adapters().values() if adapter.scores_share]
 
 
-@pytest.mark.parametrize("adapter", sharing, ids=lambda adapter: adapter.name)
-def test_a_score_by_share_is_bounded_by_that_of_the_first_values(adapter: Adapter) -> None:
+@pytest.mark.parametrize("adapter", adapters().values(), ids=lambda adapter: adapter.name)
+def test_a_score_is_bounded_by_the_share_of_the_first_values(adapter: Adapter) -> None:
     for seen in SEEN:
         count = len(seen.values)
         whole = adapter.score(seen)
         for few in range(1, count):
-            start = adapter.score(seen._replace(values=seen.values[:few]))
-            assert whole <= (few * start + count - few) / count + 1e-9, (seen.uri, few)
+            most = adapter.share(seen._replace(values=seen.values[:few]))
+            assert whole <= (most + count - few) / count + 1e-9, (seen.uri, few)
 
 
 def test_a_likely_adapter_changes_no_choice() -> None:
