@@ -11,7 +11,7 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import NamedTuple
 
-_EDITORS = ("Code", "Code - Insiders", "VSCodium", "Cursor", "Windsurf", "Antigravity")
+_EDITORS = ("Code", "Code - Insiders", "VSCodium", "Cursor", "Windsurf", "Antigravity", "Kiro")
 _TASKS = (
     ("cline", "saoudrizwan.claude-dev"),
     ("cline", "rooveterinaryinc.roo-cline"),
@@ -46,15 +46,18 @@ class Machine(NamedTuple):
         return self.placed("XDG_CONFIG_HOME", ".config")[0]
 
     @property
+    def support(self) -> list[Path]:
+        """Where programs with windows keep both."""
+        if self.platform == "darwin":
+            return [self.home / "Library" / "Application Support"]
+        if self.platform == "win32":
+            return self.placed("APPDATA", "AppData/Roaming")
+        return [self.config]
+
+    @property
     def editors(self) -> list[Path]:
         """The `User` folders of VS Code and its kin."""
-        if self.platform == "darwin":
-            roots = [self.home / "Library" / "Application Support"]
-        elif self.platform == "win32":
-            roots = self.placed("APPDATA", "AppData/Roaming")
-        else:
-            roots = [self.config]
-        found = [root / name / "User" for root in roots for name in _EDITORS]
+        found = [root / name / "User" for root in self.support for name in _EDITORS]
         servers = (".vscode-server", ".vscode-server-insiders", ".cursor-server", ".vscode-remote")
         return [*found, *(self.home / name / "data" / "User" for name in servers)]
 
@@ -100,6 +103,10 @@ def _places(machine: Machine) -> Iterator[tuple[str, str]]:
         ("openhands", machine.placed("OPENHANDS_PERSISTENCE_DIR", ".openhands"), ("conversations", "sessions")),
         ("cursor", [machine.home / ".cursor"], ("projects/*/agent-transcripts", "chats/*/*/store.db")),
         ("cline", machine.placed("CLINE_DIR", ".cline"), ("data/tasks",)),
+        ("continue_dev", machine.placed("CONTINUE_GLOBAL_DIR", ".continue"), ("sessions",)),
+        ("zed", [machine.data / "zed", *(root / "Zed" for root in machine.support)], ("threads/threads.db",)),
+        ("zed", [machine.config / "zed"], ("conversations/*.zed.json",)),
+        ("llm_logs", _of_llm(machine), ("logs.db",)),
         ("mini_swe_agent", machine.placed("MSWEA_GLOBAL_CONFIG_DIR", ".config/mini-swe-agent"), ("*.traj.json",)),
     ):
         for folder in folders:
@@ -115,8 +122,15 @@ def _in_editors(machine: Machine) -> Iterator[tuple[str, str]]:
         yield "vscode_copilot", f"{folder}/globalStorage/emptyWindowChatSessions"
         for agent, extension in _TASKS:
             yield agent, f"{folder}/globalStorage/{extension}/tasks"
+        if user.parent.name == "Kiro":
+            yield "continue_dev", f"{folder}/globalStorage/kiro.kiroagent/workspace-sessions"
         if user.parent.name == "Cursor":
             yield "cursor", f"{folder}/globalStorage/state.vscdb"
+
+
+def _of_llm(machine: Machine) -> list[Path]:
+    """The folder of the command `llm`."""
+    return machine.placed("LLM_USER_PATH") or [root / "io.datasette.llm" for root in machine.support]
 
 
 def _of_aider(machine: Machine) -> Iterator[tuple[str, str]]:

@@ -41,6 +41,24 @@ def test_usual_places_that_hold_files_are_found(platform: str, tmp_path: Path) -
     assert all(home.files == 1 for home in found)
 
 
+@pytest.mark.parametrize(
+    ("platform", "zed", "kept"),
+    [
+        ("linux", ".local/share/zed", ".config"),
+        ("darwin", "Library/Application Support/Zed", "Library/Application Support"),
+        ("win32", "AppData/Roaming/Zed", "AppData/Roaming"),
+    ],
+)
+def test_places_that_differ_by_system_are_found(platform: str, zed: str, kept: str, tmp_path: Path) -> None:
+    _put("zed/threads.db", tmp_path / zed / "threads" / "threads.db")
+    _put("llm_logs/logs.db", tmp_path / kept / "io.datasette.llm" / "logs.db")
+    kiro = tmp_path / kept / "Kiro" / "User" / "globalStorage" / "kiro.kiroagent" / "workspace-sessions"
+    _put("continue_dev/session.json", kiro / "d29yaw__" / "1.json")
+    _put("continue_dev/session.json", tmp_path / ".continue" / "sessions" / "1.json")
+    found = agent_homes(Machine(tmp_path, {}, platform, tmp_path / "nowhere"))
+    assert [home.agent for home in found] == ["continue_dev", "continue_dev", "llm_logs", "zed"]
+
+
 def test_variables_of_the_agents_move_their_places(tmp_path: Path) -> None:
     _put("grok_cli/tide.jsonl", tmp_path / "moved" / "projects" / "p" / "1.jsonl")
     _put("opencode/opencode.db", tmp_path / "data" / "opencode" / "opencode.db")
