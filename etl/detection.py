@@ -33,7 +33,7 @@ _ROUNDING = 0.001
 
 _SQLITE = b"SQLite format 3\x00"
 _CREATE = b"CREATE TABLE "
-_MOST_TABLES, _LONGEST_TABLE = 256, 1 << 10
+_MOST_TABLES, _LONGEST_TABLE = 512, 1 << 12
 """How many tables are looked at, and bytes of what created each."""
 _CREATED = re.compile(rb"table([^\x00]{1,128})\1.{0,4}\Z", re.DOTALL)
 """What stands before the text that created a table: its kind, its name twice, where it lies. A message that speaks of
@@ -208,13 +208,17 @@ def _sampled(uri: str, first: bytes, framed: Sequence[Framed]) -> Sample:
 
 
 def _head(first: bytes) -> bytes:
-    """The first bytes; of a database, what creates its tables too: migrations move that far from its beginning."""
+    """The first bytes; of a database, what creates its tables, too, and in them nothing else that looks so.
+
+    Migrations move that far from a database's beginning, and messages speak of tables.
+    """
     head = first[:HEAD_BYTES]
     if not head.startswith(_SQLITE):
         return head
-    places = (HEAD_BYTES + found.start() for found in re.finditer(_CREATE, first[HEAD_BYTES:]))
-    rows = islice((at for at in places if _CREATED.search(first, at - 270, at)), _MOST_TABLES)
-    return b"\n".join([head, *(first[at : at + _LONGEST_TABLE].partition(b"\x00")[0] for at in rows)])
+    places = (found.start() for found in re.finditer(_CREATE, first))
+    rows = islice((at for at in places if _CREATED.search(first, max(0, at - 270), at)), _MOST_TABLES)
+    made = (first[at : at + _LONGEST_TABLE].partition(b"\x00")[0] for at in rows)
+    return b"\n".join([head.replace(_CREATE, _CREATE.lower()), *made])
 
 
 def _first(source: Iterator[bytes], head: list[bytes], size: int) -> Iterator[bytes]:
