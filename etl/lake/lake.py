@@ -188,7 +188,8 @@ class Lake:
         whole = conversations or {}
         if not staged and not any(whole.values()):
             return RowCounts(0, 0, 0, 0)
-        return self._commit("rollouts", staged, lambda lookup: decide_rollouts(lookup, whole), still_current)
+        batch_id = self._committing().batch.id
+        return self._commit("rollouts", staged, lambda lookup: decide_rollouts(lookup, whole, batch_id), still_current)
 
     def label(self, rollout_id: str, label: Label, masked: Masked | None = None) -> bool:
         """Gives a row a label, `masked`, in the place of the one of that name; false where the row says so already.

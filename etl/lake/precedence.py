@@ -54,10 +54,11 @@ class RowCounts(NamedTuple):
     """
 
 
-def decide_rollouts(lookup: Lookup, conversations: Mapping[str, Set[str]]) -> RowCounts:
+def decide_rollouts(lookup: Lookup, conversations: Mapping[str, Set[str]], batch_id: str = "") -> RowCounts:
     """Fills `dropped` with the staged rows that lose and the live rows that go, and counts.
 
-    `conversations` (source → conversation ids): the staged rows are all there is of these.
+    `conversations` (source → conversation ids): the staged rows are all there is of these. What the batch itself has
+    committed before counts like what is staged with it: a rollout is added once, however many waves write it.
     """
     whole = [(source, conversation) for source, ids in conversations.items() for conversation in ids]
     names = ("source", "conversation_id")
@@ -66,22 +67,27 @@ def decide_rollouts(lookup: Lookup, conversations: Mapping[str, Set[str]]) -> Ro
     lookup.load("staged", f"{_KEYS}, {_WHOLE if whole else 'false'} AS whole")
     same_id = "rollout_id IN (SELECT rollout_id FROM staged)"
     # An id is looked up in all partitions: a row of an unknown day may have become dated.
-    lookup.load("live", _KEYS, where=same_id, only=lookup.with_matches("rollout_id"))
+    lookup.load("live", f"{_KEYS}, batch_id", where=same_id, only=lookup.with_matches("rollout_id"))
     of_sources = lookup.in_partitions(lambda partition: partition["source"] in conversations) if whole else []
     lookup.load("gone", "rollout_id", where=f"{_WHOLE} AND NOT ({same_id})", only=of_sources)
     lookup.run("INSERT INTO dropped SELECT 'live', file, position FROM gone")
     _contest(lookup)
     _count_leaves_of_ties(lookup)
     _drop_losers(lookup)
+    lookup.run("CREATE TABLE own AS SELECT rollout_id, row_hash FROM live WHERE batch_id = ?", [batch_id])
     [(total, copies, added, replaced, removed, superseded)] = lookup.run(
         """
-        SELECT (SELECT count(DISTINCT rollout_id) FROM staged),
-            (SELECT count(*) - count(DISTINCT (rollout_id, row_hash)) FROM staged),
+        SELECT (SELECT count(DISTINCT rollout_id) FROM staged ANTI JOIN own USING (rollout_id)),
+            (SELECT count(*) - count(DISTINCT (rollout_id, row_hash)) FROM staged)
+                + (SELECT count(DISTINCT rollout_id) FROM staged SEMI JOIN own USING (rollout_id, row_hash)
+                    WHERE NOT whole),
             (SELECT count(DISTINCT rollout_id) FROM fresh ANTI JOIN live USING (rollout_id)),
-            (SELECT count(*) FROM winners SEMI JOIN live USING (rollout_id) WHERE side = 'staged'),
+            (SELECT count(*) FROM winners SEMI JOIN live USING (rollout_id) ANTI JOIN own USING (rollout_id)
+                WHERE side = 'staged'),
             (SELECT count(*) FROM gone),
             (SELECT count(DISTINCT (lost.rollout_id, lost.row_hash)) FROM ranked lost JOIN winners USING (rollout_id)
-                WHERE lost.side = 'staged' AND lost.is_tied AND lost.row_hash <> winners.row_hash)
+                WHERE (lost.side = 'staged' OR lost.rollout_id IN (SELECT rollout_id FROM own))
+                AND lost.is_tied AND lost.row_hash <> winners.row_hash)
         """
     )
     carry_labels(lookup)

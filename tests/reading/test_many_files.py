@@ -50,7 +50,7 @@ def _logs(folder: Path) -> Path:
 
 def _said(report: Report) -> dict[str, Any]:
     """What a report says but for its run."""
-    left_out = ("batch_id", "seconds", "rows", "by_adapter")
+    left_out = ("batch_id", "seconds", "by_adapter")
     return {name: value for name, value in report.to_json().items() if name not in left_out}
 
 
