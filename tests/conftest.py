@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import datetime as dt
+import fcntl
 import os
 from collections.abc import Callable
 from pathlib import Path
@@ -72,6 +73,23 @@ def shared(thorough: bool) -> Path:
     if not folder.is_dir():
         pytest.skip(f"no shared folder at {folder}; ETL_SHARED can name it")
     return folder
+
+
+@pytest.fixture(scope="session")
+def sample_lake(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The lake that `etl demo` leaves, made once by the worker that needs it first. Read it, never write to it."""
+    from etl.demo import demo
+
+    folder = tmp_path_factory.getbasetemp()
+    if "PYTEST_XDIST_WORKER" in os.environ:
+        folder = folder.parent
+    with (folder / "sample_lake.made").open("a+") as made:
+        fcntl.flock(made, fcntl.LOCK_EX)
+        made.seek(0)
+        if not made.read():
+            demo(folder / "sample_lake", now=NOW)
+            made.write("made")
+    return folder / "sample_lake"
 
 
 @pytest.fixture

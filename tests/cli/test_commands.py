@@ -261,6 +261,7 @@ def test_verify_exits_1_on_what_it_does_not_repair(etl, logs, tmp_path):
     assert etl("verify", "--lake", lake, "--repair")[0] == FAILED
 
 
+@pytest.mark.slow
 def test_the_demo_answers_its_questions_and_spares_a_lake_in_use(etl, logs, tmp_path):
     lake = tmp_path / "lake"
     code, out, err = etl("demo", "--lake", lake)

@@ -54,6 +54,7 @@ def _use(home, lake, umask):
     _etl("sql", "FROM rollouts", "--out", "rows.parquet", "--lake", lake, umask=umask, home=home)
 
 
+@pytest.mark.slow
 def test_files_are_their_owners_alone(home):
     lake = home / "lake"
     _use(home, lake, umask=0o022)

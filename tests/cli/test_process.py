@@ -124,6 +124,7 @@ def test_progress_shows_on_a_terminal_and_not_in_a_pipe(samples, environment, tm
     assert piped.stderr == b""
 
 
+@pytest.mark.slow
 def test_ctrl_c_leaves_a_whole_lake(big_log, environment, tmp_path):
     lake = tmp_path / "lake"
     command = [*ETL, "ingest", str(big_log), "--lake", str(lake)]
@@ -167,7 +168,7 @@ def test_a_full_disk_behind_stdout_is_one_line(sample_lake, environment, argumen
     )
 
 
-@pytest.mark.parametrize(("rows", "paged"), [(10, True), (10_000, False)])
+@pytest.mark.parametrize(("rows", "paged"), [(10, True), pytest.param(10_000, False, marks=pytest.mark.slow)])
 def test_a_long_conversation_goes_through_the_pager(sample_lake, environment, rows, paged):
     """On a terminal, where it is longer than the window."""
     (rollout_id,) = next(

@@ -11,7 +11,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import etl
-from etl.demo import demo
 from etl.errors import UsageError
 from etl.pages import render
 from etl.pages.conversation import SHOWN, page, passage
@@ -25,13 +24,11 @@ pytest.importorskip("vl_convert", reason='the report needs: pip install "rollout
 
 
 @pytest.fixture(scope="module")
-def sample_report(tmp_path_factory: pytest.TempPathFactory) -> str:
+def sample_report(sample_lake: Path) -> str:
     """The report of the sample logs."""
     from etl.pages.report import report
 
-    lake = tmp_path_factory.mktemp("report") / "lake"
-    demo(lake, now=NOW)
-    return report(connect(lake), "the lake", now=NOW)
+    return report(connect(sample_lake), "the lake", now=NOW)
 
 
 def test_the_report_is_one_file_that_loads_nothing(sample_report: str) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import functools
 import json
 from collections.abc import Iterator
 from pathlib import Path
@@ -11,11 +12,11 @@ from etl.flags import FLAGS
 from tests.lakes import REPO
 
 
-def modules() -> Iterator[tuple[Path, ast.Module]]:
+@functools.cache
+def modules() -> list[tuple[Path, ast.Module]]:
     """Every module of the package but the list itself."""
-    for path in sorted((REPO / "etl").rglob("*.py")):
-        if path.name != "flags.py":
-            yield path, ast.parse(path.read_text(encoding="utf-8"))
+    paths = sorted((REPO / "etl").rglob("*.py"))
+    return [(path, ast.parse(path.read_text(encoding="utf-8"))) for path in paths if path.name != "flags.py"]
 
 
 def texts(node: ast.AST) -> Iterator[str]:
