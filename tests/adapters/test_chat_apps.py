@@ -190,3 +190,40 @@ def test_a_session_that_grew_is_one_row_with_each_result_once(samples: Path, tmp
     assert [step["status"] for step in row["steps"]] == ["ok", "error", "cancelled", "missing"]
     assert sum(message["role"] == "tool" for message in row["messages"]) == 3
     assert row["messages"][0] == {**row["messages"][0], "role": "system", "content": "You mind the mill."}
+
+
+def test_an_answer_of_lm_studio_that_repeats_its_counts_is_counted_once(tmp_path: Path, lake: Path) -> None:
+    stats = {"stopReason": "eosFound", "promptTokensCount": 9, "predictedTokensCount": 4}
+    steps = [
+        {
+            "type": "contentBlock",
+            "style": {"type": kind},
+            "content": [{"type": "text", "text": kind}],
+            "genInfo": {"stats": stats},
+        }
+        for kind in ("thinking", "plain")
+    ]
+    asked = {"type": "singleStep", "role": "user", "content": [{"type": "text", "text": "Hi"}]}
+    answer = {"type": "multiStep", "role": "assistant", "steps": steps}
+    messages = [{"versions": [each], "currentlySelected": 0} for each in (asked, answer)]
+    path = tmp_path / "1.conversation.json"
+    path.write_text(json.dumps({"createdAt": 1_773_200_000_123, "messages": messages}), encoding="utf-8")
+    read_in(lake, path)
+    (row,) = lake_rows(lake)
+    assert (row["usage"]["input_tokens"], row["usage"]["output_tokens"]) == (9, 4)
+    assert row["messages"][-1]["reasoning_content"] == "thinking"
+    assert (row["final_text"], row["finish_reason"]) == ("plain", "eosFound")
+
+
+def test_activity_of_gemini_is_put_together_by_conversation(samples: Path, tmp_path: Path, lake: Path) -> None:
+    whole = (samples / "gemini_takeout" / "MyActivity.json").read_text(encoding="utf-8")
+    entries = json.loads(whole[: whole.rindex(",\n{")] + "]")
+    for number, part in enumerate((entries[3:], entries)):
+        path = tmp_path / f"{number}.json"
+        path.write_text(json.dumps(part), encoding="utf-8")
+        read_in(lake, path)
+    found = {row["prompt"]: row for row in lake_rows(lake)}
+    assert len(found) == 4
+    boat = next(row for prompt, row in found.items() if "boat" in prompt)
+    assert [message["content"] for message in boat["messages"][1:3]] == ["At eight & ten.", "And the ferry?"]
+    assert '\n    return "nine"' in found["How do I count ships?"]["final_text"]
