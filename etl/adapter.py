@@ -130,7 +130,7 @@ def adapters() -> dict[str, Adapter]:
             continue
         module = importlib.import_module(f"{etl.adapters.__name__}.{module_info.name}")
         for value in vars(module).values():
-            if isinstance(value, type) and issubclass(value, Adapter) and value.__module__ == module.__name__:
+            if isinstance(value, type) and value.__module__ == module.__name__ and issubclass(value, Adapter):
                 found[value.name] = value()
     return dict(sorted(found.items()))
 

@@ -45,6 +45,10 @@ class AiSdkUi(Adapter):
         claims = [_claim(value) for value in sample.values]
         return 0.92 if max(claims) > _LIKELY and all(map(_speaks, sample.values)) else sum(claims) / len(claims)
 
+    def share(self, start: Sample) -> float:
+        """What they claim; all of them, where each speaks."""
+        return len(start.values) if all(map(_speaks, start.values)) else sum(map(_claim, start.values))
+
     def parse(self, records: Iterable[Record], file: FileContext) -> Iterator[Outcome]:
         """A conversation for each chat; messages that stand alone are put together by their chat."""
         chats: dict[str, list[Record]] = {}

@@ -50,6 +50,11 @@ class Cline(Adapter):
             return 0.0
         return max(looks) * sum(1 for look in looks if look > 0) / len(sample.values)
 
+    def share(self, start: Sample) -> float:
+        """As many as look so; one object alone may be what is told of a task."""
+        values = start.objects()
+        return len(start.values) if len(values) < 2 else sum(1 for value in values if _looks(value) > 0)
+
     def parse(self, records: Iterable[Record], file: FileContext) -> Iterator[Outcome]:
         """A fragment for each message or item, under the task of the folder."""
         naming = Naming()

@@ -79,6 +79,12 @@ class GeminiCli(Adapter):
             return 0.9 if any(text_of(each, "role") == "model" for v in sample.values for each in _contents(v)) else 0.0
         return sure_share([_looks(value) for value in sample.values])
 
+    def share(self, start: Sample) -> float:
+        """Of a chat as many as look so; what has contents may be all of it."""
+        if all(_contents(value) for value in start.values):
+            return len(start.values)
+        return sum(1 for value in start.values if _looks(value) > 0)
+
     def parse(self, records: Iterable[Record], file: FileContext) -> Iterator[Outcome]:
         """A fragment for each record under the session that the file is in."""
         naming = Naming(linked=True)

@@ -90,6 +90,10 @@ class OpenAIMessages(Adapter):
             return 0.0
         return 0.2 if any(_is_task(value) for value in values) else 0.6
 
+    def share(self, start: Sample) -> float:
+        """What they claim; all of them, where each is a message."""
+        return len(start.values) if all(map(_is_message, start.values)) else sum(map(_score, start.values))
+
     def lines_apart(self, sample: Sample) -> bool:
         """A line is a conversation, unless the first one is a message."""
         return not any(_is_message(value) for value in sample.values)
