@@ -25,8 +25,12 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    """Properties are tried with fewer examples in `make test`; see `tests.examples` for those that say how many."""
+    """Properties are tried with fewer examples in `make test`; see `tests.examples` for those that say how many.
+
+    What is compiled once for a machine (seven seconds) is found also by tests that give their user another home.
+    """
     settings.load_profile("thorough" if config.getoption("--thorough") else "quick")
+    os.environ.setdefault("XDG_CACHE_HOME", str(Path.home() / ".cache"))
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:

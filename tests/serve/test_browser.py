@@ -18,8 +18,7 @@ from typing import Any
 
 import pytest
 
-from etl.demo import demo
-from tests.lakes import NOW, REPO
+from tests.lakes import REPO
 from tests.pages.hostile import hostile_lake
 
 webdriver = pytest.importorskip("selenium.webdriver", reason="needs selenium (pip install selenium)")
@@ -102,9 +101,9 @@ def browser(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Any]:
 
 
 @pytest.fixture(scope="module")
-def lake(tmp_path_factory: pytest.TempPathFactory) -> Path:
+def lake(sample_lake: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("browser") / "lake"
-    demo(folder, now=NOW)
+    shutil.copytree(sample_lake, folder)
     return folder
 
 
