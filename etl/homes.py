@@ -113,6 +113,7 @@ def _places(machine: Machine) -> Iterator[tuple[str, str]]:
             yield from ((agent, f"{glob.escape(str(folder))}/{name}") for name in below)
     yield from _in_editors(machine)
     yield from _of_aider(machine)
+    yield "crush", f"{glob.escape(str(machine.here.absolute()))}/.crush/crush.db"
 
 
 def _in_editors(machine: Machine) -> Iterator[tuple[str, str]]:

@@ -120,6 +120,18 @@ def names_tables(head: bytes, *names: str) -> bool:
     )
 
 
+def has_column(head: bytes, table: str, column: str) -> bool:
+    """Whether a database creates this table with this column.
+
+    >>> made = MAGIC + b'CREATE TABLE "talk" (id, parts TEXT)'
+    >>> has_column(made, "talk", "parts"), has_column(made, "talk", "part")
+    (True, False)
+    """
+    named = rb"CREATE TABLE [`\"\[']?" + re.escape(table.encode()) + rb"[`\"\]']?\s*\("
+    between = rb"(?:(?!CREATE TABLE)[^\x00]){0,4000}?\b"
+    return head.startswith(MAGIC) and re.search(named + between + re.escape(column.encode()) + rb"\b", head) is not None
+
+
 def _cut_off(first: bytes, size: int) -> bool:
     """Whether the file is shorter than its header says."""
     if len(first) < _HEADER:

@@ -18,7 +18,7 @@ from etl.adapters._claude_lines import is_global
 from etl.adapters._records import left
 from etl.adapters._rollouts import obj
 from etl.adapters._session import summed, whole
-from etl.adapters._sqlite import names_tables, records
+from etl.adapters._sqlite import has_column, records
 from etl.adapters._usage import tokens
 from etl.conversation import Conversation, Identity, Ignored, Message, Outcome, Record, Tokens, Unusable
 from etl.decode import Decoded, decode, encode
@@ -46,7 +46,7 @@ class AgentsSdkSessions(Adapter):
 
     def score(self, sample: Sample) -> float:
         """By its tables."""
-        return 0.95 if names_tables(sample.head, "agent_messages") and b"message_data" in sample.head else 0.0
+        return 0.95 if has_column(sample.head, "agent_messages", "message_data") else 0.0
 
     def parse(self, records: Iterable[Record], file: FileContext) -> Iterator[Outcome]:
         """The rows of each session."""

@@ -17,7 +17,7 @@ from etl.adapters._chat import parsed
 from etl.adapters._claude_lines import is_global
 from etl.adapters._records import RecordAdapter, numbered, part
 from etl.adapters._rollouts import text
-from etl.adapters._sqlite import names_tables, records
+from etl.adapters._sqlite import has_column, records
 from etl.conversation import Conversation, Ignored, Outcome, Record, Unusable, Verdict
 from etl.decode import encode
 from etl.framing import Framed, Limits
@@ -62,7 +62,7 @@ class GoogleAdk(RecordAdapter):
 
     def score(self, sample: Sample) -> float:
         """As its records say, where a result may be the JSON text of itself; by the tables of a database."""
-        if names_tables(sample.head, *TABLES) and b"app_name" in sample.head and b"invocation_id" in sample.head:
+        if has_column(sample.head, "sessions", "app_name") and has_column(sample.head, "events", "invocation_id"):
             return 0.95
         return super().score(sample._replace(values=[_opened(value) for value in sample.values]))
 

@@ -17,7 +17,7 @@ from etl.adapters._blocks import read as read_blocks
 from etl.adapters._chat import parsed
 from etl.adapters._records import left
 from etl.adapters._rollouts import count, items, obj, text
-from etl.adapters._sqlite import names_tables, records
+from etl.adapters._sqlite import has_column, names_tables, records
 from etl.conversation import Conversation, Ignored, Message, Outcome, Record, Tokens, ToolCall, Unusable
 from etl.decode import Decoded, encode
 from etl.framing import Framed, Limits
@@ -49,7 +49,7 @@ class Goose(Adapter):
 
     def score(self, sample: Sample) -> float:
         """Sure of its tables, of its tool parts, and of its metadata before messages."""
-        if names_tables(sample.head, "sessions", "messages") and b"content_json" in sample.head:
+        if names_tables(sample.head, "sessions") and has_column(sample.head, "messages", "content_json"):
             return 0.95
         objects = sample.objects()
         if not objects:

@@ -13,7 +13,7 @@ from typing import Any, ClassVar
 from etl.adapter import Adapter, FileContext, Sample
 from etl.adapters._chat import chat_messages, parsed
 from etl.adapters._session import canonical, dict_of, real, text_of, whole, without
-from etl.adapters._sqlite import names_tables, records
+from etl.adapters._sqlite import has_column, names_tables, records
 from etl.conversation import Conversation, Identity, Ignored, Message, Outcome, Record, Tokens, Unusable
 from etl.decode import Decoded
 from etl.framing import Framed, Limits
@@ -43,7 +43,7 @@ class Hermes(Adapter):
 
     def score(self, sample: Sample) -> float:
         """By the tables of a database; else the share of values that are sessions or lines of one."""
-        if names_tables(sample.head, "sessions", "messages") and b"tool_calls" in sample.head:
+        if names_tables(sample.head, "sessions") and has_column(sample.head, "messages", "tool_calls"):
             return 0.95
         objects = sample.objects()
         hits = sum(1 for value in objects if value.keys() >= _KEYS and isinstance(value["messages"], list))

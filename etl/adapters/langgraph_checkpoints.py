@@ -16,7 +16,7 @@ from etl.adapters._branches import Branch, Tree, branches, name_of
 from etl.adapters._claude_lines import is_global
 from etl.adapters._langgraph_stored import TOLD, framed, is_message, named
 from etl.adapters._rollouts import items, text
-from etl.adapters._sqlite import MAGIC, names_tables, stored_records
+from etl.adapters._sqlite import MAGIC, has_column, stored_records
 from etl.adapters._state_dialects import counted, langchain_message
 from etl.conversation import Conversation, Identity, Ignored, Message, Outcome, Record, Unusable
 from etl.framing import Framed, Limits, frame
@@ -47,7 +47,7 @@ class LangGraphCheckpoints(Adapter):
 
     def score(self, sample: Sample) -> float:
         """By the table of checkpoints."""
-        return 0.95 if names_tables(sample.head, "checkpoints") and b"parent_checkpoint_id" in sample.head else 0.0
+        return 0.95 if has_column(sample.head, "checkpoints", "parent_checkpoint_id") else 0.0
 
     def parse(self, records: Iterable[Record], file: FileContext) -> Iterator[Outcome]:
         """The rows of each thread, and of each subgraph of it."""

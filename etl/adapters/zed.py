@@ -16,7 +16,7 @@ from etl.adapters._blocks import identifier
 from etl.adapters._claude_lines import is_global
 from etl.adapters._records import left
 from etl.adapters._rollouts import items, obj, text
-from etl.adapters._sqlite import names_tables, records
+from etl.adapters._sqlite import has_column, records
 from etl.adapters._usage import tokens
 from etl.adapters._zed_messages import RESUME, is_message, messages_of, text_thread
 from etl.conversation import Conversation, Identity, Ignored, Message, Outcome, Record, Unusable
@@ -45,7 +45,7 @@ class Zed(Adapter):
 
     def score(self, sample: Sample) -> float:
         """Sure of its table, and of messages that only Zed tags so."""
-        if names_tables(sample.head, "threads") and b"data_type" in sample.head and b"summary" in sample.head:
+        if has_column(sample.head, "threads", "data_type") and has_column(sample.head, "threads", "summary"):
             return 0.95
         if not sample.values:
             return 0.0

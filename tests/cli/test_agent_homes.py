@@ -55,8 +55,9 @@ def test_places_that_differ_by_system_are_found(platform: str, zed: str, kept: s
     kiro = tmp_path / kept / "Kiro" / "User" / "globalStorage" / "kiro.kiroagent" / "workspace-sessions"
     _put("continue_dev/session.json", kiro / "d29yaw__" / "1.json")
     _put("continue_dev/session.json", tmp_path / ".continue" / "sessions" / "1.json")
-    found = agent_homes(Machine(tmp_path, {}, platform, tmp_path / "nowhere"))
-    assert [home.agent for home in found] == ["continue_dev", "continue_dev", "llm_logs", "zed"]
+    _put("crush/crush.db", tmp_path / "here" / ".crush" / "crush.db")
+    found = agent_homes(Machine(tmp_path, {}, platform, tmp_path / "here"))
+    assert [home.agent for home in found] == ["continue_dev", "continue_dev", "crush", "llm_logs", "zed"]
 
 
 def test_variables_of_the_agents_move_their_places(tmp_path: Path) -> None:
