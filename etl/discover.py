@@ -13,7 +13,8 @@ from pathlib import Path
 from typing import NamedTuple
 
 from etl.errors import SourceError, UsageError
-from etl.remote import is_remote, remote_path
+from etl.listing import below
+from etl.remote import asking, is_remote, remote_path
 from etl.walk import MANY, Exclusion, FoundFile, absolute, found_at, in_order, is_folder, packed_texts, walk, with_log
 
 _GLOB = re.compile(r"[*?\[]")
@@ -104,8 +105,8 @@ def _overlap(root: _Root, following: _Root) -> bool:
 
 def _root(given: str) -> _Root:
     if is_remote(given):
-        path = remote_path(given)
-        return _Root(os.fsencode(f"{given}/" if path.is_dir() else given), given)
+        with asking(given):
+            return _Root(os.fsencode(f"{given}/" if remote_path(given).is_dir() else given), given)
     whole = absolute(given)
     return _Root(os.fsencode(whole.removesuffix("/") + "/" if is_folder(whole) else whole), given)
 
@@ -114,7 +115,8 @@ def _roots(given: str) -> Iterable[str]:
     if given.startswith("file://"):
         given = given.removeprefix("file://")
     elif is_remote(given):
-        return _remote_roots(given)
+        with asking(given):
+            return _remote_roots(given)
     path = Path(given).expanduser()
     if path.exists() or path.is_symlink():
         return [str(path)]
@@ -172,15 +174,10 @@ def _file(given: str, exclude: Exclusion) -> Iterator[FoundFile]:
 
 
 def _remote_files(root: _Root, exclude: Exclusion) -> Iterator[FoundFile]:
-    top = remote_path(root.given)
-    is_folder = root.key.endswith(b"/")
-    found = [path for path in top.rglob("*") if not path.is_dir()] if is_folder else [top]
-    names = list(map(str, found))
-    lakes = {name.partition("/rollouts/_delta_log/")[0] for name in names if "/rollouts/_delta_log/" in name}
-    for name, path in sorted(zip(names, found, strict=True), key=lambda pair: os.fsencode(pair[0])):
-        below = name.removeprefix(f"{root.given}/") if is_folder else path.name
-        if any(name.startswith(f"{lake}/") for lake in lakes):
-            continue
-        if not (exclude and exclude.leaves_out(name, below, path.name, *Path(below).parts[:-1])):
-            status = path.stat()
-            yield FoundFile(name, name, status.st_size, int(status.st_mtime * 1_000_000) * 1_000)
+    if root.key.endswith(b"/"):
+        return below(root.given, exclude)
+    path = remote_path(root.given)
+    if exclude and exclude.leaves_out(root.given, path.name):
+        return iter(())
+    status = path.stat()
+    return iter([FoundFile(root.given, root.given, status.st_size, int(status.st_mtime * 1_000_000) * 1_000)])
