@@ -7,16 +7,21 @@ Rust library.
 
 from __future__ import annotations
 
+import contextlib
 import functools
-from collections.abc import Iterable
+import re
+import sys
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, cast
 
-from etl.errors import MissingExtraError, UsageError
+from etl.errors import MissingExtraError, SourceError, UsageError
 
 if TYPE_CHECKING:
     import duckdb
 
+_CODE = re.compile(r"<Code>(\w{1,60})</Code>")
+"""The name of an error in the answer of a store."""
 SCHEMES = ("s3", "s3a", "gs", "gcs", "az", "azure", "abfs", "abfss")
 
 
@@ -49,6 +54,20 @@ def register() -> None:
     except ImportError:
         raise MissingExtraError('object stores need two more packages: pip install "rollout-etl[cloud]"') from None
     obstore.fsspec.register(list(SCHEMES))
+
+
+@contextlib.contextmanager
+def asking(uri: str) -> Iterator[None]:
+    """SourceError, in one line, where the store of this URI gives no answer to what is asked of it inside."""
+    try:
+        yield
+    except Exception as error:
+        store = sys.modules.get("obstore.exceptions")
+        if not isinstance(error, OSError) and (store is None or not isinstance(error, store.BaseError)):
+            raise
+        code = _CODE.search(str(error))
+        reason = code[1] if code is not None else " ".join(str(error).split())[:200]
+        raise SourceError(f"{uri}: the object store does not give what lies there ({reason})") from None
 
 
 def path_of(name: str | Path) -> Path:

@@ -14,7 +14,7 @@ import urllib.request
 import pytest
 
 import etl as product
-from etl.cli.exits import DONE, FAILED, WRONG_USAGE
+from etl.cli.exits import DONE, DONE_WITH_FAILURES, FAILED, WRONG_USAGE
 from etl.lake import Lake
 from etl.lake.migrations import present_version
 from etl.remote import remote_path
@@ -54,11 +54,11 @@ def store():
             yield f"s3://{BUCKET}"
     finally:
         server.terminate()
-        server.wait(30)
+        server.wait(120)
 
 
 def _make_bucket(endpoint, server):
-    for _ in range(300):
+    for _ in range(1200):
         assert server.poll() is None, "the server ended"
         try:
             urllib.request.urlopen(urllib.request.Request(f"{endpoint}/{BUCKET}", method="PUT"), timeout=5).read()
@@ -182,6 +182,23 @@ def test_a_store_that_does_not_answer_is_one_line(store, etl, monkeypatch):
         assert (code, out) == (FAILED, "")
         assert len(err.strip().splitlines()) == 1
         assert "\x1b" not in err
+
+
+def test_a_source_without_its_bucket_costs_itself_alone(store, etl, tmp_path):
+    (tmp_path / "good.jsonl").write_text(
+        '{"messages": [{"role": "user", "content": "hi"}, {"role": "assistant", "content": "hello"}]}\n'
+    )
+    table = '[[sources]]\nname = "{}"\npaths = ["{}"]\n'
+    wrong = ("s3://there-is-no-such-bucket/logs", "s3://there-is-no-such-bucket/logs/*.jsonl")
+    named = [*((f"wrong{number}", path) for number, path in enumerate(wrong)), ("good", "good.jsonl")]
+    (tmp_path / "etl.toml").write_text("".join(table.format(*each) for each in named))
+    code, out, err = etl("ingest", "--config", tmp_path / "etl.toml", "--json")
+    assert (code, err) == (DONE_WITH_FAILURES, "")
+    told = json.loads(out)
+    assert list(told["sources"]) == ["good"]
+    assert told["failed"] == {
+        name: f"{path}: the object store does not give what lies there (NoSuchBucket)" for name, path in named[:2]
+    }
 
 
 def test_ingests_at_once_end_in_the_rows_of_one(place, tmp_path):
