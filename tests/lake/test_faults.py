@@ -140,7 +140,7 @@ def test_a_disk_that_cannot_be_written(fault: str) -> None:
     """As a user without rights, or with a limit on the size of files in the place of a full disk."""
     with tempfile.TemporaryDirectory() as folder:  # one that other users may enter
         arguments = [sys.executable, "-m", "tests.lake.unwritable", folder, fault]
-        process = subprocess.run(arguments, cwd=REPO, capture_output=True, text=True, timeout=120)
+        process = subprocess.run(arguments, cwd=REPO, capture_output=True, text=True, timeout=600)
     assert process.returncode == 0, process.stderr
     said = process.stdout.strip()
     assert said.startswith("cannot ")

@@ -35,7 +35,7 @@ def test_three_writers_of_overlapping_rows_end_in_the_rows_of_one(tmp_path: Path
     for writer in writers:
         assert writer.stdout is not None
         assert writer.stdout.readline() == "ready\n"
-    answers = [writer.communicate("go\n", timeout=120) for writer in writers]
+    answers = [writer.communicate("go\n", timeout=600) for writer in writers]
     assert [writer.returncode for writer in writers] == [0, 0, 0], [said for _, said in answers]
 
     alone = Lake.create(tmp_path / "alone")
@@ -64,7 +64,7 @@ def said(lake: Lake) -> list[tuple[str, int, str]]:
 
 def test_runs_that_are_killed_leave_whole_tables_and_nothing_that_stays(tmp_path: Path, thorough: bool) -> None:
     process = start("crashes", str(tmp_path), *(("9", "3") if thorough else ("31", "1")))
-    answer, error = process.communicate(timeout=300)
+    answer, error = process.communicate(timeout=600)
     assert process.returncode == 0, error
     operations, versions = (int(word) for word in answer.split() if word.isdigit())
     assert operations > 30

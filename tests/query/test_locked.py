@@ -232,14 +232,14 @@ def test_a_query_of_a_page_is_interrupted() -> None:
     began = time.monotonic()
     with pytest.raises(duckdb.InterruptException), time_limit(connection, 0.3):
         connection.execute("SELECT count(*) FROM range(10_000_000_000) AS a(i) WHERE hash(i) = 1").fetchall()
-    assert time.monotonic() - began < 10
+    assert time.monotonic() - began < 60
 
 
 def test_a_question_is_ended_when_its_time_is_over(lake: Path) -> None:
     began = time.monotonic()
     with pytest.raises(UsageError, match="no answer within"):
         ask(str(lake), "SELECT count(*) FROM range(100_000_000_000) AS a(i) WHERE hash(i) = 1", seconds=2)
-    assert time.monotonic() - began < 10
+    assert time.monotonic() - began < 60
 
 
 def test_an_answer_is_cut_and_says_so(lake: Path) -> None:

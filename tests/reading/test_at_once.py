@@ -38,18 +38,18 @@ def test_rejects_are_those_of_the_reading_that_counts(
         if last == "older":
             rejects_of_older = rejects(opened, *given)
         newer.start()
-        assert replaced.wait(60)
+        assert replaced.wait(300)
         return rejects_of_older if last == "older" else rejects(opened, *given)
 
     def upsert(opened: Lake, *given: Any, **more: Any) -> None:
         if threading.current_thread() is main:
             if last == "older":
                 turn.set()
-                assert done.wait(60)
+                assert done.wait(300)
             sources(opened, *given, **more)
             turn.set()
         else:
-            assert turn.wait(60)
+            assert turn.wait(300)
             sources(opened, *given, **more)
             done.set()
 
@@ -57,7 +57,8 @@ def test_rejects_are_those_of_the_reading_that_counts(
         patched.setattr(Lake, "replace_rejects", replace)
         patched.setattr(Lake, "upsert_sources", upsert)
         ingest([log], lake=lake, now=NOW)
-        newer.join(60)
+        newer.join(300)
+        assert not newer.is_alive()
     ingest([log], lake=lake, now=NOW)
     ingest([log], lake=tmp_path / "calm", now=NOW)
     assert told(lake) == told(tmp_path / "calm")

@@ -81,7 +81,7 @@ def serving(lake: Path) -> Iterator[str]:
             yield json.loads(server.stdout.readline())["address"]
         finally:
             server.terminate()
-            server.wait(20)
+            server.wait(120)
 
 
 @pytest.fixture(scope="module")
@@ -267,7 +267,7 @@ def test_the_report_needs_nothing_and_prints(browser: Any, lake: Path, tmp_path:
     pytest.importorskip("vl_convert", reason='needs: pip install "rollout-etl[report]"')
     out = tmp_path / "report.html"
     command = [sys.executable, "-m", "etl", "report", "--lake", str(lake), "--out", str(out)]
-    subprocess.run(command, env={**os.environ, "PYTHONPATH": str(REPO)}, check=True, capture_output=True, timeout=120)
+    subprocess.run(command, env={**os.environ, "PYTHONPATH": str(REPO)}, check=True, capture_output=True, timeout=600)
     browser.get_log("browser")
     for scheme in ("light", "dark"):
         feature = {"features": [{"name": "prefers-color-scheme", "value": scheme}]}
