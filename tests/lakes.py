@@ -11,11 +11,21 @@ import pyarrow.parquet as pq
 from deltalake import DeltaTable
 from deltalake.exceptions import TableNotFoundError
 
+from etl.pool import ALSO, PART_BYTES
+
 REPO = Path(__file__).parent.parent
 NOW = dt.datetime(2026, 4, 1, 2, 0, tzinfo=dt.UTC)
 """The night of the ingest."""
 
 _ORDER = {"rollouts": "rollout_id", "rejects": "reject_id", "sources": "uri", "events": "record_key"}
+
+
+def make_many(folder: Path) -> Path:
+    """So many files without content that workers are started to read what lies beside them."""
+    folder.mkdir()
+    for number in range(PART_BYTES // ALSO):
+        (folder / f"{number:03}.jsonl").touch()
+    return folder
 
 
 def table(lake: Path, name: str = "rollouts") -> pa.Table | None:

@@ -8,6 +8,7 @@ import sys
 import pytest
 
 from etl.query import run_sql
+from tests.lakes import make_many
 
 ENOUGH = '{"messages": [{"role": "user", "content": "hi %d"}, {"role": "assistant", "content": "hello"}]}\n'
 
@@ -37,6 +38,7 @@ def home(tmp_path):
     logs.mkdir()
     for number in range(3):
         (logs / f"{number}.jsonl").write_text(ENOUGH % number + "{torn")
+    make_many(logs / "many")
     return tmp_path
 
 

@@ -17,7 +17,7 @@ import pytest
 import etl
 from etl.lake import Lake
 from tests.bench.corpus import openai_conversations, sessions, write, write_sessions
-from tests.lakes import REPO, rows
+from tests.lakes import REPO, make_many, rows
 
 
 @pytest.fixture(scope="module")
@@ -28,6 +28,7 @@ def logs(tmp_path_factory: pytest.TempPathFactory) -> Path:
     write_sessions(folder / "sessions", sessions(), 1)
     with (folder / "chats.jsonl").open("a") as file:
         file.write('{"id": "torn", "mess')
+    make_many(folder / "many")
     return folder
 
 
@@ -61,7 +62,7 @@ def test_a_killed_ingest_leaves_a_whole_lake(
 ) -> None:
     lake = tmp_path / "lake"
     started = time.monotonic()
-    _start([logs], tmp_path / "timing", workers).communicate(timeout=120)
+    _start([logs], tmp_path / "timing", workers).communicate(timeout=600)
     usual = time.monotonic() - started
     chance = random.Random(7)
     for number in range(kills):
@@ -70,7 +71,7 @@ def test_a_killed_ingest_leaves_a_whole_lake(
         process = _start([logs], lake, workers)
         time.sleep(usual * chance.uniform(0.3, 1.0))
         os.killpg(process.pid, signal.SIGKILL)
-        process.communicate(timeout=60)
+        process.communicate(timeout=300)
         if (lake / "rollouts" / "_delta_log").is_dir():
             said, _ = _said(lake)
             assert set(said) <= set(whole[0]), "a row that no whole run gives"
@@ -90,7 +91,7 @@ def test_ingests_at_once_end_in_the_rows_of_one(logs: Path, whole: tuple[list[st
     shutil.copytree(logs / "sessions", copies)
     inputs = [[logs], [logs / "chats.jsonl", copies], [logs / "sessions", logs / "chats.jsonl"]]
     processes = [_start(paths, lake) for paths in inputs]
-    outputs = [process.communicate(timeout=180) for process in processes]
+    outputs = [process.communicate(timeout=600) for process in processes]
     for process, (_, errors) in zip(processes, outputs, strict=True):
         assert process.returncode == 0, errors.decode()
     added = sum(json.loads(out)["rows"]["added"] for out, _ in outputs)

@@ -18,6 +18,7 @@ from etl.cli import cli, run
 from etl.query import run_sql
 from tests.docs.generated import README, generated
 from tests.docs.markdown import blocks
+from tests.lakes import make_many
 
 TEXT = README.read_text(encoding="utf-8")
 REPO = README.parent
@@ -110,7 +111,8 @@ def test_the_adapter_of_the_readme_reads_its_log(tmp_path):
     ticket = next(block.text for block in blocks(TEXT, "json") if '"ticket"' in block.text)
     (tmp_path / "tickets.jsonl").write_text(ticket + '{"ticket": "T-2", "thread": 7}\n' + ticket[:50], encoding="utf-8")
     environment = {**os.environ, "PYTHONPATH": str(REPO), "ETL_ADAPTERS": "adapters"}
-    command = [sys.executable, "-m", "etl", "ingest", "tickets.jsonl", "--json", "--workers", "2"]
+    command = [sys.executable, "-m", "etl", "ingest", "tickets.jsonl", "many", "--json", "--workers", "2"]
+    make_many(tmp_path / "many")
     ran = subprocess.run(command, cwd=tmp_path, env=environment, capture_output=True, text=True)
     assert ran.returncode == 0, ran.stderr
     told = json.loads(ran.stdout)

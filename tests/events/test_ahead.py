@@ -17,6 +17,7 @@ from etl.event_store import EventStore
 from etl.families import Families, FamilyRows
 from etl.schema import LINEAGE
 from tests.bench.corpus import sessions, spans
+from tests.lakes import make_many
 
 SOURCES = {"otlp": 8, "claude_code": 6}
 """Conversations of each format in a corpus."""
@@ -100,6 +101,7 @@ def test_workers_do_not_see_each_others_records(tmp_path: Path) -> None:
             text = "\n".join(lines[half::2]) + "\n"
             (tmp_path / "b" / f"{half}-{number}.jsonl").write_text(text, encoding="utf-8")
     etl.ingest([tmp_path / "a"], lake=tmp_path / "whole", strict=True)
+    make_many(tmp_path / "b" / "many")
     report = etl.ingest([tmp_path / "b"], lake=tmp_path / "halves", workers=2, format="otlp", strict=True)
     assert _rows(tmp_path / "halves") == _rows(tmp_path / "whole")
     assert report.rows.added == SOURCES["otlp"] == sum(result.rows for result in report.files)
