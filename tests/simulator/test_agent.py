@@ -17,7 +17,7 @@ from tests.simulator.schemas import SCHEMAS
 from tests.simulator.shop import PROMPT, TOOLS
 
 
-@pytest.fixture(scope="module", params=[0, 1])
+@pytest.fixture(scope="module", params=[0, pytest.param(1, marks=pytest.mark.slow)])
 def rows(request):
     agent = etl.seeded_agent(TOOLS, rate=0.6)
     made = etl.simulate(agent, tools=TOOLS, system_prompt=PROMPT, budget=1_200, seed=request.param, reward="seeded")

@@ -14,59 +14,64 @@ from etl.simulator.tools import as_tools
 from tests.simulator.shop import PROMPT, TOOLS
 
 DOMAIN = Domain(as_tools(TOOLS), PROMPT)
-GRID = Grid(list(DOMAIN.tools), DOMAIN.meanings, DOMAIN.rules, seed=0)
+
+
+@pytest.fixture(scope="module")
+def whole():
+    """The grid of all tools, made once."""
+    return Grid(list(DOMAIN.tools), DOMAIN.meanings, DOMAIN.rules, seed=0)
 
 
 def grid(**chosen):
     return Grid(list(DOMAIN.tools), DOMAIN.meanings, DOMAIN.rules, seed=0, chosen=chosen)
 
 
-def test_the_first_cells_cover_every_pair_that_a_cell_can_have():
+def test_the_first_cells_cover_every_pair_that_a_cell_can_have(whole):
     seen = {
         (a, cell[a], b, cell[b])
-        for cell in (GRID.cell(number) for number in range(4_000))
+        for cell in (whole.cell(number) for number in range(4_000))
         for a, b in itertools.combinations(DIMENSIONS, 2)
     }
     first = {
         (a, cell[a], b, cell[b])
-        for cell in (GRID.cell(number) for number in range(len(GRID.array)))
+        for cell in (whole.cell(number) for number in range(len(whole.array)))
         for a, b in itertools.combinations(DIMENSIONS, 2)
     }
     assert seen == first
-    told = GRID.tuples(len(GRID.array))
+    told = whole.tuples(len(whole.array))
     assert told.covered == told.planned == len(first)
     assert told.planned + sum(told.impossible.values()) == sum(
-        len(GRID.values[a]) * len(GRID.values[b]) for a, b in itertools.combinations(DIMENSIONS, 2)
+        len(whole.values[a]) * len(whole.values[b]) for a, b in itertools.combinations(DIMENSIONS, 2)
     )
 
 
 @given(st.integers(min_value=0, max_value=10**7))
-def test_any_cell_is_whole_and_can_be(number):
-    cell = GRID.cell(number)
+def test_any_cell_is_whole_and_can_be(whole, number):
+    cell = whole.cell(number)
     assert tuple(cell) == DIMENSIONS
-    assert all(cell[name] in GRID.values[name] for name in DIMENSIONS)
-    assert GRID.why_not(cell) is None
+    assert all(cell[name] in whole.values[name] for name in DIMENSIONS)
+    assert whole.why_not(cell) is None
 
 
-def test_cells_are_spread_evenly_beyond_the_array():
-    cells = [GRID.cell(number) for number in range(len(GRID.array), len(GRID.array) + 800)]
-    per_tool = {tool: sum(cell["tool"] == tool for cell in cells) for tool in GRID.values["tool"]}
+def test_cells_are_spread_evenly_beyond_the_array(whole):
+    cells = [whole.cell(number) for number in range(len(whole.array), len(whole.array) + 800)]
+    per_tool = {tool: sum(cell["tool"] == tool for cell in cells) for tool in whole.values["tool"]}
     assert max(per_tool.values()) - min(per_tool.values()) <= 2
     for name in DIMENSIONS:
-        assert {cell[name] for cell in cells} == set(GRID.values[name])
+        assert {cell[name] for cell in cells} == set(whole.values[name])
 
 
-def test_another_seed_gives_other_cells_and_the_same_seed_the_same():
+def test_another_seed_gives_other_cells_and_the_same_seed_the_same(whole):
     other = Grid(list(DOMAIN.tools), DOMAIN.meanings, DOMAIN.rules, seed=1)
     again = Grid(list(DOMAIN.tools), DOMAIN.meanings, DOMAIN.rules, seed=0)
     numbers = [0, 5, 500, 5_000]
-    assert [again.cell(n) for n in numbers] == [GRID.cell(n) for n in numbers]
-    assert [other.cell(n) for n in numbers] != [GRID.cell(n) for n in numbers]
+    assert [again.cell(n) for n in numbers] == [whole.cell(n) for n in numbers]
+    assert [other.cell(n) for n in numbers] != [whole.cell(n) for n in numbers]
 
 
-def test_a_tool_without_a_record_has_no_missing_record():
-    assert GRID.why_not({"tool": "calculate", "world_state": "missing"}) is not None
-    assert GRID.why_not({"tool": "get_order", "world_state": "missing"}) is None
+def test_a_tool_without_a_record_has_no_missing_record(whole):
+    assert whole.why_not({"tool": "calculate", "world_state": "missing"}) is not None
+    assert whole.why_not({"tool": "get_order", "world_state": "missing"}) is None
 
 
 @pytest.mark.parametrize(

@@ -1,5 +1,6 @@
 """Agents that are not ours: callables, and models behind a real HTTP server."""
 
+import importlib.util
 import json
 
 import pytest
@@ -10,7 +11,7 @@ from etl.errors import UsageError
 from tests.simulator.served import model
 from tests.simulator.shop import TOOLS
 
-pytest.importorskip("openai", reason="the extra agent asks models")
+pytestmark = pytest.mark.skipif(importlib.util.find_spec("openai") is None, reason="the extra agent asks models")
 GET_ORDER = TOOLS[:1]
 
 
