@@ -28,6 +28,8 @@ _HELD = ("messages", "systemPrompt", "createdAt", "clientInput", "userLastMessag
 _VERSION = frozenset({"type", "role", "content", "steps", "senderInfo"})
 _BLOCK = frozenset({"type", "content", "style", "genInfo", "stepIdentifier", "prefix", "suffix", "role",
                     "defaultShouldIncludeInContext", "shouldIncludeInContext"})  # fmt: skip
+_INFO = ("indexedModelIdentifier", "identifier", "stats")
+_STATS = ("stopReason", "promptTokensCount", "predictedTokensCount", "totalTokensCount")
 _STOPPED = "userStopped"
 
 
@@ -168,6 +170,9 @@ class _Answer:
         used = Tokens(count(stats.get("promptTokensCount")), count(stats.get("predictedTokensCount")))
         if used != Tokens():
             self.counted[encode(stats)] = used
+        told = {**(left(info, _INFO) or {}), **({"stats": more} if (more := left(stats, _STATS)) else {})}
+        if told and told not in self.others:
+            self.others.append(told)
         if rest := left(block, _BLOCK):
             self.others.append(rest)
 
