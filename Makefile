@@ -2,6 +2,9 @@
 .DEFAULT_GOAL := help
 .PHONY: help demo test test-trainers slow check format lint types drift lowest golden derive bench lock audit sbom fuzz clean
 
+# The tests start some hundreds of processes; each would compile anew all that it imports.
+unexport PYTHONDONTWRITEBYTECODE
+
 BIN := .venv/bin
 ENV := .venv/.made
 
@@ -15,7 +18,7 @@ demo: $(ENV)  ## Read the sample logs into ./lake, and ask it three questions
 	@$(BIN)/etl demo
 	@echo && echo "The command etl lies in .venv/bin; put it on your path with: . .venv/bin/activate"
 
-test: $(ENV)  ## Every quick test
+test: $(ENV)  ## Every quick test, and a part of each long one
 	@$(BIN)/python -m pytest -n auto --dist worksteal
 
 slow: $(ENV)  ## The tests marked slow alone: real servers, browsers, clusters, large inputs
