@@ -14,6 +14,7 @@ from etl.beside import lies_beside
 from etl.conversation import Record
 from etl.errors import DetectionError, SourceError
 from etl.framing import LIMITS, Framed, Limits, frame
+from etl.journal import log_beside
 from etl.mapped import Mapped
 from etl.opening import blocks
 from etl.remote import path_of
@@ -188,7 +189,20 @@ def _sample(path: Path, member: str | None, uri: str, size: int) -> tuple[Sample
         if not any(isinstance(each, Record) for each in framed):
             raise
     first = b"".join(head)
-    return _sampled(uri, first, framed), len(first)
+    logged = _logged(path) if member is None and first.startswith(_SQLITE) else b""
+    return _sampled(uri, first + logged, framed), len(first)
+
+
+def _logged(path: Path) -> bytes:
+    """The beginning of the log beside a database in use: where that is young, its tables are nowhere else yet."""
+    log = log_beside(path)
+    if log is None:
+        return b""
+    try:
+        with log.open("rb") as file:
+            return file.read(SAMPLE_BYTES)
+    except OSError:
+        return b""
 
 
 def _take_beginning(framed: Iterator[Framed], seen: list[Framed]) -> None:

@@ -239,3 +239,15 @@ def test_a_database_is_known_by_tables_that_were_made_late(tmp_path: Path) -> No
         database.commit()
     assert path.read_bytes().find(b"CREATE TABLE agent_messages") > 65_536
     assert detect(path).scores["agents_sdk_sessions"] == 0.95
+
+
+def test_a_young_database_whose_tables_lie_in_its_log_alone_is_read(tmp_path: Path, lake: Path) -> None:
+    path = tmp_path / "c.db"
+    with closing(sqlite3.connect(path)) as database:
+        database.execute("PRAGMA journal_mode = WAL")
+        with closing(_saver(path)) as saver:
+            _state(saver, 1, None, _message("human", "h1", "In the log?"))
+            saver.commit()
+            assert b"CREATE TABLE" not in path.read_bytes()
+            read_in(lake, path)
+    assert [row["prompt"] for row in rows(lake)] == ["In the log?"]
