@@ -200,8 +200,9 @@ def _checked(text: bytes, nesting: int) -> Any:
     """
     value = _plain.decode(text)
     if type(value) is dict or type(value) is list:
-        lost = count(text, _QUOTE) != count(_encode(value), _QUOTE)
-        opened = count(text, _OPENING) + count(text, _BRACE) if len(text) > 2 * nesting else 0
+        counted = count if len(text) >= _COUNTED_NATIVELY else bytes.count
+        lost = counted(text, _QUOTE) != counted(_encode(value), _QUOTE)
+        opened = counted(text, _OPENING) + counted(text, _BRACE) if len(text) > 2 * nesting else 0
         if lost or (opened > nesting and _depth(value, nesting) > nesting):
             raise ValueError
     return value
