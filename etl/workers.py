@@ -15,7 +15,7 @@ from etl.errors import SourceError
 from etl.growing import add, counted
 from etl.lake import StagedFile
 from etl.opening import LineDigest
-from etl.parts import Work, is_parted, names_records, parts
+from etl.parts import LEAST, SHARE, Work, is_parted, names_records, parts
 from etl.pool import Pool, are_many
 from etl.reading import Reader
 from etl.report import FileResult, Reached
@@ -27,6 +27,8 @@ OnFile = Callable[[FileResult], None]
 TOGETHER_BYTES = 4 << 20
 TOGETHER_FILES = 256
 """Small files are handed out together, up to so many."""
+PIECES = 32
+"""A run is cut into about so many parts, as long as they do not become too small."""
 AHEAD = 16
 """So many tasks are made before anybody asks for them."""
 
@@ -72,6 +74,8 @@ class Queue:
         self._on_file = on_file
         self._parted: dict[str, _Parted] = {}
         self._again: deque[Work] = deque()
+        total = sum(work.size for work in works)
+        self._part_bytes = max(settings.part_bytes // LEAST, min(settings.part_bytes, total // PIECES))
         self._tasks = self._all()
         self._made: deque[Task] = deque()
         self._results: dict[str, FileResult] = {}
@@ -92,7 +96,7 @@ class Queue:
     def _all(self) -> Iterator[Task]:
         small: list[Work] = []
         for work in sorted(self._works, key=lambda work: (-work.size, work.file.uri)):
-            if work.size >= 2 * self._settings.part_bytes and (parted := self._part(work)) is not None:
+            if work.size >= 2 * self._part_bytes and (parted := self._part(work)) is not None:
                 yield from parted
             elif work.size >= TOGETHER_BYTES:
                 yield (work,)
@@ -117,7 +121,7 @@ class Queue:
     def _parts(self, parted: _Parted, named: bool) -> Iterator[Task]:
         file = parted.work.file
         try:
-            for part in parts(file, parted.digest, self._settings.part_bytes, named):
+            for part in parts(file, parted.digest, self._part_bytes, named):
                 if parted.whole:
                     return
                 parted.handed_out += 1
@@ -198,18 +202,23 @@ class _Parted:
         return first
 
 
-def together(works: Iterable[Work]) -> Iterator[Task]:
-    """Small files in lots, those of a folder together."""
+def together(works: Sequence[Work]) -> Iterator[Task]:
+    """Small files in lots, those of a folder together; the last lots are smaller."""
     lot: list[Work] = []
-    size = 0
+    size, left, files_left = 0, sum(work.size for work in works), len(works)
     for work in sorted(works, key=lambda work: work.file.uri):
         lot.append(work)
         size += work.size
-        if size >= TOGETHER_BYTES or len(lot) >= TOGETHER_FILES:
+        if size >= _usual(TOGETHER_BYTES, left) or len(lot) >= _usual(TOGETHER_FILES, files_left):
             yield lot
+            left, files_left = left - size, files_left - len(lot)
             lot, size = [], 0
     if lot:
         yield lot
+
+
+def _usual(most: int, left: int) -> int:
+    return max(most // LEAST, min(most, left // SHARE))
 
 
 def shares(tasks: Iterable[Task], count: int) -> list[list[Work]]:
