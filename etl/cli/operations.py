@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from etl.cli.exits import DONE, DONE_WITH_FAILURES, FAILED
-from etl.cli.options import json_option, lake_option, pseudonym_key, redact_option
+from etl.cli.options import json_option, lake_option, pseudonym_key
 from etl.harmless import harmless_line
 
 if TYPE_CHECKING:
@@ -57,8 +57,12 @@ def sources(lake: str, as_json: bool, source: str | None, state: str | None) -> 
 @click.option("--source", metavar="NAME", help="Only this log stream.")
 @click.option("--reason", metavar="CODE", help="Only this reason.")
 @click.option("--replay", is_flag=True, help="Read them again, after a fix: what can be used now becomes rows.")
-@redact_option
-def rejects(lake: str, as_json: bool, source: str | None, reason: str | None, replay: bool, redact: str) -> int:
+@click.option(
+    "--redact",
+    type=click.Choice(["none", "secrets", "pii", "strict"]),
+    help="The policy of `--replay`.  [default: the strictest that any row of their source went through]",
+)
+def rejects(lake: str, as_json: bool, source: str | None, reason: str | None, replay: bool, redact: str | None) -> int:
     """List the records that could not be used, and why.
 
     With `--replay` they are read again: from their files where these are still there, else from the bytes kept.
@@ -77,20 +81,20 @@ def rejects(lake: str, as_json: bool, source: str | None, reason: str | None, re
     return _print(as_json, "rejects", found, ("source", "reason", "message"), found)
 
 
-def _replay(lake: str, as_json: bool, source: str | None, reason: str | None, redact: str) -> int:
+def _replay(lake: str, as_json: bool, source: str | None, reason: str | None, redact: str | None) -> int:
     from etl.cli.progress import shown_progress
     from etl.cli.summary import print_summary
     from etl.cli.values import print_json
     from etl.lake import Lake
     from etl.pipeline import replay
 
-    Lake.open(lake)  # a lake that is not there is not to be made
+    opened = Lake.open(lake)  # a lake that is not there is not to be made
     with shown_progress() as progress:
         report = replay(
             lake,
             source=source,
             reason=reason,
-            redact=redact,
+            redact=redact or _policy_of_rejects(opened, source),
             pseudonym_key=pseudonym_key(),
             now=dt.datetime.now(dt.UTC),
             progress=progress,
@@ -100,6 +104,20 @@ def _replay(lake: str, as_json: bool, source: str | None, reason: str | None, re
     else:
         print_summary(report, lake)
     return DONE_WITH_FAILURES if report.has_failed() else DONE
+
+
+def _policy_of_rejects(lake: Lake, source: str | None) -> str:
+    """The one under which rejects are read again: a file is read whole, and what was replaced of it is to stay so."""
+    from etl.errors import UsageError
+    from etl.lake.rules import policies_in, strictest
+
+    names = {file.partition["source"] for file in lake.live("rejects")}
+    chosen = names if source is None else names & {source}
+    policies = {name: strictest({"secrets", *found}) for name, found in sorted(policies_in(lake, chosen).items())}
+    if len({*policies.values()}) > 1:
+        said = ", ".join(f"{name}: {policy}" for name, policy in policies.items())
+        raise UsageError(f"sources with rejects went through several policies of redaction ({said}): give --source")
+    return next(iter(policies.values()), "secrets")
 
 
 def _rows(lake: str, query: str, values: Mapping[str, str | None]) -> list[dict[str, Any]]:

@@ -243,6 +243,20 @@ def test_replay_reads_rejects_again_after_a_fix(etl, logs, tmp_path):
     assert (code, "0 seen" in out) == (DONE, True)
 
 
+def test_replay_takes_back_nothing_that_was_redacted(etl, logs, tmp_path):
+    lake, address = tmp_path / "lake", "eva.braun@" + "firma-berg.de"
+    (logs / "mixed.jsonl").write_text(GOOD.replace("hello", address) + GOOD[:30] + "\n")
+    assert etl("ingest", logs, "--source", "a", "--redact", "pii", "--lake", lake)[0] == DONE
+    code, out, _err = etl("rejects", "--replay", "--lake", lake)
+    assert (code, "1 new" in out) == (DONE, True)
+    assert b"EMAIL" in (told := etl("sql", "SELECT final_text FROM rollouts", "--lake", lake)[1].encode())
+    assert address.encode() not in told
+    assert etl("ingest", logs, "--source", "b", "--lake", lake)[0] == DONE
+    code, _out, err = etl("rejects", "--replay", "--lake", lake)
+    assert (code, "(a: pii, b: secrets): give --source" in err) == (WRONG_USAGE, True)
+    assert etl("rejects", "--replay", "--source", "b", "--lake", lake)[0] == DONE
+
+
 def test_replay_makes_no_lake(etl, tmp_path):
     assert etl("rejects", "--replay", "--lake", tmp_path / "nowhere")[0] == FAILED
     assert list(tmp_path.iterdir()) == []
