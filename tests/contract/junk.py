@@ -107,17 +107,23 @@ def spoiled(name: str, field: Field) -> Iterator[tuple[str, Callable[[], bytes]]
 
 
 def _spoiled(name: str, field: Field, kind: str) -> bytes:
-    lines = []
-    for number in _companions(name)[field.record]:
-        value = values(name)[number]
-        if number != field.record:
-            lines.append(json.dumps(value, ensure_ascii=False).encode())
-        elif kind == "absent":
-            lines.append(json.dumps(_without(value, field.keys)).encode())
-        else:
-            marked = json.dumps(_with(value, field.keys), ensure_ascii=False).encode()
-            lines.append(marked.replace(_HERE_AS_JSON, _junk(field, kind)))
-    return b"\n".join([*lines, b""])
+    before, marked, after = _around(name, field)
+    if kind == "absent":
+        line = json.dumps(_without(values(name)[field.record], field.keys)).encode()
+    else:
+        line = marked.replace(_HERE_AS_JSON, _junk(field, kind))
+    return b"\n".join([*before, line, *after, b""])
+
+
+@functools.lru_cache(maxsize=1)
+def _around(name: str, field: Field) -> tuple[list[bytes], bytes, list[bytes]]:
+    """The companions before the record, the record with the mark in the place of the field, the companions after it."""
+    together = _companions(name)[field.record]
+    lines = {number: json.dumps(values(name)[number], ensure_ascii=False).encode() for number in together}
+    marked = json.dumps(_with(values(name)[field.record], field.keys), ensure_ascii=False).encode()
+    before = [line for number, line in lines.items() if number < field.record]
+    after = [line for number, line in lines.items() if number > field.record]
+    return before, marked, after
 
 
 def _junk(field: Field, kind: str) -> bytes:
