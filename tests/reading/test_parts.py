@@ -5,6 +5,8 @@ from __future__ import annotations
 import json
 import os
 import signal
+import subprocess
+import sys
 import tempfile
 from collections import Counter
 from itertools import pairwise
@@ -15,6 +17,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+import etl.stem
 import etl.workers
 from etl.detection import detect
 from etl.discover import discover
@@ -27,7 +30,7 @@ from etl.pool import Pool
 from etl.staging import Settings
 from etl.workers import ReadOut, read_all
 from tests.contract.harness import sample_logs
-from tests.lakes import NOW
+from tests.lakes import NOW, REPO, make_many
 from tests.reading.nights import CHATS, ODD, SPANS, chat, in_parts, night, span, told
 
 _ENDS = (b"", b"\n", b'{"mess', b"\n\x00\x00", chat(1))
@@ -118,6 +121,16 @@ def test_values_that_span_lines_are_not_parted(tmp_path: Path) -> None:
         assert not is_parted(file, detect(file.path), LIMITS)
 
 
+@pytest.fixture(params=["forked", "started"])
+def how(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> str:
+    """How workers come to be: from the stem, or where that cannot fork each as a process of its own."""
+    if request.param == "started":
+        begin = etl.stem._BEGIN.replace("from etl.stem", "import etl.stem; etl.stem.FORKS = False; from etl.stem")
+        monkeypatch.setattr(etl.stem, "_BEGIN", begin)
+    return str(request.param)
+
+
+@pytest.mark.usefixtures("how")
 def test_two_processes_share_one_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Conversations in two parts are put together; equal records of different parts stay apart; small files too."""
     (tmp_path / "logs").mkdir()
@@ -144,7 +157,7 @@ def test_two_processes_share_one_file(tmp_path: Path, monkeypatch: pytest.Monkey
 
 
 def _kill_a_worker() -> None:
-    """One of the processes that the stem has forked."""
+    """One of the processes that the stem has forked or started."""
     (stem,) = _children("self")
     os.kill(_children(stem)[0], signal.SIGKILL)
 
@@ -154,6 +167,7 @@ def _children(process: str | int) -> list[int]:
     return [int(child) for task in tasks for child in (task / "children").read_text().split()]
 
 
+@pytest.mark.usefixtures("how")
 def test_a_worker_that_is_killed_is_one_clear_error(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Nothing is committed, and the next run reads everything."""
     for number in range(3):
@@ -165,7 +179,39 @@ def test_a_worker_that_is_killed_is_one_clear_error(tmp_path: Path, monkeypatch:
 
     with monkeypatch.context() as patched:
         patched.setattr(etl.workers, "read_all", kill)
-        with pytest.raises(LakeError, match="a worker process ended in the middle"):
+        with pytest.raises(LakeError, match=r"a worker process ended in the middle .*exit code -9"):
             ingest([tmp_path / "0.jsonl", tmp_path / "1.jsonl", tmp_path / "2.jsonl"], lake=tmp_path / "lake", now=NOW)
     assert not told(tmp_path / "lake")["rollouts"]
     assert ingest([tmp_path / "*.jsonl"], lake=tmp_path / "lake", now=NOW).rows.added == 3
+
+
+ALONE = """
+import etl.stem
+etl.stem._load("secrets")
+assert etl.stem._is_alone() is (etl.stem.sys.platform == "linux")
+import threading
+threading.Thread(target=threading.Event().wait, daemon=True).start()
+assert not etl.stem._is_alone()
+"""
+SCRIPT = """
+import sys, etl
+print(etl.ingest(sys.argv[1], lake=sys.argv[2], workers=2).rows.added)
+"""
+
+
+def _run(code: str, *arguments: Path) -> str:
+    command = [sys.executable, "-c", code, *map(str, arguments)]
+    environment = {**os.environ, "PYTHONPATH": str(REPO), "OPENBLAS_NUM_THREADS": "1"}
+    return subprocess.run(command, env=environment, check=True, capture_output=True, text=True).stdout
+
+
+def test_the_stem_forks_only_where_no_other_thread_runs() -> None:
+    """What reading needs starts none; any other is seen."""
+    _run(ALONE)
+
+
+def test_a_script_may_start_workers_as_it_is(tmp_path: Path) -> None:
+    """No process runs it a second time."""
+    many = make_many(tmp_path / "logs")
+    (many / "chat.jsonl").write_bytes(chat(1) + b"\n")
+    assert _run(SCRIPT, many, tmp_path / "lake").split() == ["1"]
