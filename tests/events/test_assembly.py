@@ -25,7 +25,7 @@ def _logs(folder: Path) -> tuple[Path, Path]:
     return first, second
 
 
-@pytest.mark.parametrize("meanwhile", ["compact", "ingest"])
+@pytest.mark.parametrize("meanwhile", ["compact", pytest.param("ingest", marks=pytest.mark.slow)])
 def test_what_others_write_meanwhile_costs_a_second_pass_and_no_count(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, meanwhile: str
 ) -> None:
