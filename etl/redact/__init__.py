@@ -7,10 +7,10 @@ brings 30 packages along. A few rules of our own (`etl/redact/rules.py`) add wha
 code has not.
 
 How it goes: the distinct strings of a table (`search`, `texts`) are sifted in native code for the signs of every rule
-at once (`sieve`, `expressions`), suspicious ones are looked at as plain text whatever escapes they stand in
-(`escapes`), the rules whose signs are there and the kept set offer spans (`kept`, `rules`, `credentials`),
-overlapping offers are joined and replaced (`spans`), and the Arrow columns are put together again around the
-replacements (`leaves`).
+at once (`sieve`, `expressions`), those of the kept set among them (`kept_signs`); suspicious ones are looked at as
+plain text whatever escapes they stand in (`escapes`), the rules whose signs are there and the kept set offer spans
+(`kept`, `rules`, `credentials`), overlapping offers are joined and replaced (`spans`), and the Arrow columns are put
+together again around the replacements (`leaves`).
 """
 
 from __future__ import annotations

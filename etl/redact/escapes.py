@@ -14,22 +14,21 @@ import json
 import re
 from collections.abc import Iterator, Sequence
 
+import numpy as np
+
 from etl.redact.spans import Span
 
 _PAIR = r"u[dD][89abAB][0-9a-fA-F]{2}\\+u[dD][c-fC-F][0-9a-fA-F]{2}"
 _CODE = r"u[0-9a-fA-F]{4}"
 _ESCAPE = re.compile(rf"""\\+(?:{_PAIR}|{_CODE}|[nrtbf"'/])|\\{{2,}}""")
 _CODED = re.compile(rf"\\(?:{_PAIR}|{_CODE})")
-_MEANINGS = (
-    ("\\n", "\n"),
-    ('\\"', '"'),
-    ("\\t", " "),
-    ("\\r", "\n"),
-    ("\\/", "/"),
-    ("\\'", "'"),
-    ("\\b", " "),
-    ("\\f", " "),
-)
+_BACKSLASH = ord("\\")
+_GONE = 0xFF
+"""No byte of UTF-8."""
+MEANT = np.zeros(256, np.uint8)
+"""What the character after a backslash means, 0 where the two are no escape."""
+for _letter, _meaning in zip(b"nrtbf\"'/", b"\n\n   \"'/", strict=True):
+    MEANT[_letter] = _meaning
 _COLOUR = re.compile("\x1b\\[[0-9;]{0,16}[A-Za-z]")
 """What colours a terminal: it may touch what is said."""
 _QUOTE = re.compile(r"""\\*["'`]""")
@@ -120,12 +119,18 @@ def _run_before(raw: str, position: int) -> int:
 
 
 def _flat(raw: str) -> str:
-    """The raw text with one character for every match of `_ESCAPE`, by whole-text replacements."""
-    while "\\\\" in raw:
-        raw = raw.replace("\\\\", "\\")
-    for escape, meaning in _MEANINGS:
-        raw = raw.replace(escape, meaning)
-    return _CODED.sub(_coded, raw) if "\\u" in raw else raw
+    """The raw text with one character for every match of `_ESCAPE`."""
+    data = np.frombuffer(raw.encode("utf-8", "surrogatepass"), np.uint8).copy()
+    marks = np.flatnonzero(data == _BACKSLASH)
+    after = marks + 1
+    after[-1] = min(after[-1], len(data) - 1)
+    following = data[after]
+    meant = MEANT[following]
+    data[after[meant > 0]] = meant[meant > 0]
+    # Of backslashes in a row one counts, and the last character is none of its own.
+    data[marks[((meant > 0) | (following == _BACKSLASH)) & (after > marks)]] = _GONE
+    flat = data.tobytes().translate(None, bytes([_GONE])).decode("utf-8", "surrogatepass")
+    return _CODED.sub(_coded, flat) if "\\u" in flat else flat
 
 
 def _coded(match: re.Match[str]) -> str:

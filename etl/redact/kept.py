@@ -6,6 +6,9 @@ tried: detect-secrets (0.16 MB/s, last release 2024), its fork bc-detect-secrets
 hangs after a fork, stops at the first NUL, gives no offsets), credsweeper (pulls in 30 packages, among them pandas
 and an ONNX runtime).
 
+Reading everything with it costs as much again as our own rules, and loading it half a second: Hyperscan looks for its
+patterns along with our signs, and it is loaded and asked only where one of them is (`SCANNED`).
+
 Only the offline scanner is used; its validation and revocation, which would use the network, are not.
 """
 
@@ -59,7 +62,7 @@ def _scanner() -> kingfisher_sdk.Scanner:
     """One compiled scanner per process, shared by all threads and inherited by forked workers.
 
     Compiling takes 3 s once per machine and rule set; the package keeps the result in the user's cache folder, and
-    then it takes 0.3 s.
+    then it takes 0.5 s and 60 MB. Few runs need it but the first of a machine, whose signs are made from its rules.
     """
     import kingfisher_sdk
 
@@ -70,7 +73,7 @@ def spans(view: View) -> Iterator[Span]:
     """What the rule set finds in a view, in places of the raw text."""
     for finding in _scanner().scan(view.data):
         name = rule_name(finding.rule_id)
-        if finding.rule_id in _COVERED or not _is_secret(finding):
+        if not _is_taken(finding.rule_id, visible=finding.visible):
             continue
         start, end = finding.location["start_offset"], finding.location["end_offset"]
         secret = view.text[start:end]
@@ -89,12 +92,15 @@ def details() -> list[dict[str, Any]]:
 
 
 def _signs() -> Iterator[str]:
+    """Of the rules whose findings `spans` may take."""
     for rule in details():
-        yield kept_signs.sign(rule["detection_regex"] or "")
+        if _is_taken(rule["id"], visible=rule["visible"]):
+            yield kept_signs.sign(rule["detection_regex"] or "")
 
 
 def _signs_version() -> str:
-    return f"{version()} {hashlib.sha256(Path(kept_signs.__file__).read_bytes()).hexdigest()}"
+    made = b"".join(Path(module).read_bytes() for module in (kept_signs.__file__, __file__))
+    return f"{version()} {hashlib.sha256(made).hexdigest()}"
 
 
 def _suspects(texts: Texts) -> set[int]:
@@ -106,6 +112,8 @@ def _suspects(texts: Texts) -> set[int]:
         index = bisect.bisect_right(starts, start + WINDOW) - 1
         stop = starts[index] if starts[index] > start else starts[index + 1]
         for finding in _scanner().scan(data[start:stop]):
+            if not _is_taken(finding.rule_id, visible=finding.visible):
+                continue
             first = bisect.bisect_right(starts, start + finding.location["start_offset"]) - 1
             final = bisect.bisect_right(starts, start + finding.location["end_offset"] - 1) - 1
             found.update(range(first, final + 1))
@@ -127,8 +135,8 @@ def rule_name(rule_id: str) -> str:
     return re.sub(r"[^a-z0-9]+", "_", bare.lower()).strip("_")
 
 
-def _is_secret(finding: kingfisher_sdk.Finding) -> bool:
+def _is_taken(rule_id: str, *, visible: bool) -> bool:
     """False for what only completes a pair and is not the secret half of it, and for ids of clients and accounts."""
-    if _NO_SECRET.search(finding.rule_id):
+    if rule_id in _COVERED or _NO_SECRET.search(rule_id):
         return False
-    return finding.visible or bool(_HELPER_IS_SECRET.search(finding.rule_id))
+    return visible or bool(_HELPER_IS_SECRET.search(rule_id))

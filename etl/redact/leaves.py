@@ -57,12 +57,15 @@ UNMASKED: dict[str, frozenset[str]] = {
 """Columns that stay as they are, by table: identities, hashes, fixed vocabularies, partition keys."""
 
 COPIES: dict[str, frozenset[str]] = {
-    "rollouts": frozenset(["prompt", "final_text", "steps.arguments", "steps.error", "source_uri"]),
+    "rollouts": frozenset(["prompt", "final_text", "steps.arguments", "steps.error"]),
     "rejects": frozenset(),
     "sources": frozenset(),
-    "events": frozenset({"source_uri"}),
+    "events": frozenset(),
 }
-"""Columns that repeat what another one says, or say where it came from: masked, not counted."""
+"""Columns that repeat what another one says: masked, not counted."""
+
+URIS: dict[str, str] = {"rollouts": "source_uri", "rejects": "source_uri", "sources": "uri", "events": "source_uri"}
+"""The column of a table that names a file: masked as names are, not counted."""
 
 
 class Plan(NamedTuple):

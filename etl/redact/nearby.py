@@ -308,7 +308,8 @@ _SIFT_SPOKEN = "|".join(_SPOKEN).replace("?", "[^ -~]")
 KINDS = (
     Kind(
         "near a noun",
-        r"(?i:pass ?(?:wor[dt]|wd|phrase|code)|(?:^|[^a-z])pass|(?-i:[a-z]Pass)|pwd|(?:^|[^a-z])pw|psk|secret"
+        r"(?i:pass ?(?:wor[dt]|wd|phrase|code)|(?:^|[^a-z0-9+/])pass(?:$|[^a-z+]|s(?:$|[^a-z+]))"
+        r"|[a-z](?-i:Pass(?:$|[^A-Za-z+]|[sS](?:$|[^A-Za-z+])))|pass[_-](?:word|phrase|code)|pwd|(?:^|[^a-z])pw|psk|secret"
         r"|token(?:$|[^s]|s(?:$|[^\"_ ]| [^\":=]))|credential|(?:api|access|secret|private|account|auth|encryption"
         r"|signing|master|subscription|storage|service|deploy|admin|shared|app|application|client|server|session|jwt"
         r"|hmac|webhook|functions|[a-z]{4})[_. -]?key)",

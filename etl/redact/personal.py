@@ -25,7 +25,7 @@ from etl.redact.sieve import Sieve, by_place
 from etl.redact.spans import Span, pseudonym
 from etl.redact.texts import Texts
 
-VERSION = "personal-4"
+VERSION = "personal-5"
 """Changes when one of these rules does."""
 RANK = 1
 """Below the rules for secrets: an address in the login of a URL is the login's."""

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import json
 from collections import Counter
+from collections.abc import Callable, Sequence
+from functools import cache
 from typing import TYPE_CHECKING, final
 
 import pyarrow as pa
@@ -11,9 +13,10 @@ import pyarrow as pa
 from etl.errors import UsageError
 from etl.policies import KEYED, check_policy
 from etl.redact import kept, rules
-from etl.redact.leaves import COPIES, UNMASKED, BytesAsText, Plan, masked_array, string_leaves
+from etl.redact.leaves import COPIES, UNMASKED, URIS, BytesAsText, Plan, masked_array, string_leaves
 from etl.redact.search import masked_texts
 from etl.redact.spans import Masked
+from etl.redact.uris import masked_uris
 from etl.schema import TABLES
 
 if TYPE_CHECKING:
@@ -55,12 +58,16 @@ class Redacted:
 class Redactor:
     """Applies one policy. Cheap to make, safe in any process.
 
-    `key` makes the pseudonyms of personal data, the same in every table of a lake (`etl.keys`). `version` names
-    the rules, so that a lake can tell which of its rows older rules have seen.
+    `key` makes the pseudonyms of personal data, the same in every table of a lake (`etl.keys`). `name_key` gives the
+    one that tells names of files apart, by default the same; it is asked for where such a name changes. `version`
+    names the rules, so that a lake can tell which of its rows older rules have seen.
     """
 
-    def __init__(self, policy: str = "secrets", key: bytes | None = None) -> None:
+    def __init__(
+        self, policy: str = "secrets", key: bytes | None = None, name_key: Callable[[], bytes] | None = None
+    ) -> None:
         check_policy(policy)
+        self._name_key = (lambda: key) if key else cache(name_key) if name_key else None
         self.policy = policy
         self.version = rules_version(policy)
         self._personal = None
@@ -73,8 +80,27 @@ class Redactor:
         """The rows with every secret replaced by its label, and `redactions` counting them, added to what it held."""
         if name not in TABLES:
             raise UsageError(f"no table is called {name!r}; tables: {', '.join(TABLES)}")
-        masked = table if self.policy == "none" else _masked(name, table, self._personal)
+        if self.policy == "none":
+            return Redacted(name, table, self.version, _SEAL)
+        masked = _masked(name, self._named(table, URIS[name]), self._personal)
         return Redacted(name, masked, self.version, _SEAL)
+
+    def uris(self, uris: Sequence[str]) -> dict[str, str]:
+        """The names of files that change, each with the one that the lake knows its file by."""
+        if self.policy == "none":
+            return {}
+        return {uri: masked.text for uri, masked in masked_uris(uris, self._personal, self._name_key).items()}
+
+    def _named(self, table: pa.Table, column: str) -> pa.Table:
+        """The rows with what is left of the names of their files."""
+        names = table[column].unique().drop_null().to_pylist()
+        found = masked_uris(names, self._personal, self._name_key)
+        if not found:
+            return table
+        plan = Plan(frozenset(), frozenset([column]), pa.array(list(found), pa.string()), list(found.values()))
+        arrays = [masked_array(chunk, column, plan).array for chunk in table[column].chunks]
+        position = table.schema.get_field_index(column)
+        return table.set_column(position, table.schema.field(position), pa.chunked_array(arrays, pa.string()))
 
     def text(self, text: str) -> tuple[str, dict[str, int]]:
         """One text with its secrets replaced, and how often each rule did so.
@@ -124,10 +150,11 @@ def _personal_rules(policy: str, key: bytes) -> Personal:
 
 
 def _masked(name: str, table: pa.Table, personal: Personal | None) -> pa.Table:
-    found = masked_texts(_texts(table, UNMASKED[name]), personal)
+    unmasked = UNMASKED[name] | {URIS[name]}
+    found = masked_texts(_texts(table, unmasked), personal)
     if not found:
         return table
-    plan = Plan(UNMASKED[name], COPIES[name], pa.array(list(found), pa.string()), list(found.values()))
+    plan = Plan(unmasked, COPIES[name], pa.array(list(found), pa.string()), list(found.values()))
     del found
     counts: dict[int, Counter[str]] = {}
     for position, field in enumerate(table.schema):

@@ -12,8 +12,10 @@ from collections import Counter
 from collections.abc import Iterable
 from typing import NamedTuple
 
-LABEL = re.compile(r"<(?:SECRET_[a-z0-9_]+|(?:EMAIL|PHONE|CARD|IBAN|NATIONAL_ID|IP|PERSON|ADDRESS)_[0-9a-f]{8})>")
-"""Everything `label` and `pseudonym` can return; no rule may match it."""
+LABEL = re.compile(
+    r"<(?:SECRET_[a-z0-9_]+|(?:EMAIL|PHONE|CARD|IBAN|NATIONAL_ID|IP|PERSON|ADDRESS)_[0-9a-f]{8}|NAME_[0-9a-f]{12})>"
+)
+"""Everything `label`, `pseudonym` and `name_label` can return; no rule may match it."""
 
 
 class Span(NamedTuple):
@@ -54,6 +56,15 @@ def pseudonym(kind: str, mark: str) -> str:
     '<EMAIL_7f3a9c21>'
     """
     return f"<{kind.upper()}_{mark[:8]}>"
+
+
+def name_label(mark: str) -> str:
+    """What tells the names of two files apart that are the same once they are redacted; `mark` is as for `pseudonym`.
+
+    >>> name_label("7f3a9c21d0b4e6aa")
+    '<NAME_7f3a9c21d0b4>'
+    """
+    return f"<NAME_{mark[:12]}>"
 
 
 def merge(spans: Iterable[Span]) -> list[Span]:

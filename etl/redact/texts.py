@@ -9,16 +9,12 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from etl.redact.escapes import PLAIN
+from etl.redact.escapes import MEANT, PLAIN
 
 _CONTINUATION = bytes(range(0x80, 0xC0))
 _BACKSLASH, _SPACE, _ZERO, _U = np.frombuffer(b"\\ 0u", np.uint8)
-_MEANT = np.zeros(256, np.uint8)
-"""What the letter of an escape means, 0 where it means itself."""
-for _letter, _meaning in zip(b"nrtbf", b"\n\n   ", strict=True):
-    _MEANT[_letter] = _meaning
+_NOTHING = np.zeros(0, np.uint8)
 _CODES = tuple(code.encode() for code in ("26", "3c", "3C", "3d", "3D", "3e", "3E", "27", "22"))
-_EDGE = pa.array([""], pa.string())
 UNCLEAR = r"\x1b\[| u00[0-7][0-9a-fA-F]| u[0-9a-fA-F]{4}[A-Za-z0-9]"
 """Escapes (in a padded column) that may hide something: ASCII written as a code, a code that what follows may touch."""
 
@@ -45,11 +41,12 @@ class Texts:
     @functools.cached_property
     def joined(self) -> Joined:
         """The padded texts in UTF-8."""
-        texts = pa.concat_arrays([_EDGE, self.padded, _EDGE])
+        texts, between = self.padded, b"\n" * _BETWEEN
         whole = pa.ListArray.from_arrays(pa.array([0, len(texts)], pa.int32()), texts)
-        data: bytes = pc.binary_join(whole, "\n" * _BETWEEN)[0].as_buffer().to_pybytes()
-        ends = np.array(text_ends(self.padded), np.int64)
-        return data, (ends - ends[0] + np.arange(1, len(ends) + 1) * _BETWEEN).tolist()
+        data = pc.binary_join(whole, between.decode())[0].as_buffer() or b""
+        ends = np.array(text_ends(texts), np.int64)
+        starts = ends - ends[0] + np.arange(1, len(ends) + 1) * _BETWEEN
+        return b"".join((between, data, between if len(texts) else b"")), starts.tolist()
 
     @functools.cached_property
     def plain(self) -> Joined:
@@ -76,20 +73,23 @@ def text_ends(texts: pa.Array) -> Sequence[int]:
 
 def _padded(texts: pa.Array) -> pa.Array:
     _, offsets, values = texts.buffers()
-    data = np.frombuffer(values, np.uint8) if values else _MEANT[:0]
+    data = np.frombuffer(values, np.uint8) if values else _NOTHING
     ends = np.frombuffer(offsets, np.int32)[texts.offset : texts.offset + len(texts) + 1]
     marks = np.flatnonzero(data[ends[0] : ends[-1]] == _BACKSLASH) + ends[0]
     if not len(marks):
         return texts
     shown = data.copy()
-    shown[marks] = _SPACE
-    left = ends[np.searchsorted(ends, marks, "right")] - marks - 1
-    after = marks[left > 0] + 1
+    after = marks[: len(marks) - (marks[-1] + 1 == len(data))] + 1
     letters = data[after]
-    meant = _MEANT[letters]
-    shown[after[meant > 0]] = meant[meant > 0]
-    coded = marks[left > 4] + 1
-    coded = coded[(data[coded] == _U) & (data[coded + 1] == _ZERO) & (data[coded + 2] == _ZERO)]
+    meant = MEANT[letters]
+    shown[after] = np.where(meant > 0, meant, letters)
+    # What begins a string is not what a backslash at the end of the one before it is followed by.
+    firsts = ends[:-1][ends[:-1] < ends[-1]]
+    shown[firsts] = data[firsts]
+    shown[marks] = _SPACE
+    coded = after[letters == _U]
+    coded = coded[ends[np.searchsorted(ends, coded - 1, "right")] - coded > 4]
+    coded = coded[(data[coded + 1] == _ZERO) & (data[coded + 2] == _ZERO)]
     for high, low in _CODES:
         found = coded[(data[coded + 3] == high) & (data[coded + 4] == low)]
         for place in range(4):

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import itertools
+import re
 
 import pyarrow as pa
 from hypothesis import given
 from hypothesis import strategies as st
 
+from etl.redact.escapes import View
 from etl.redact.texts import Texts
 
 _BLANKS = {"\\n": " \n", "\\r": " \n", "\\t": "  ", "\\b": "  ", "\\f": "  "}
@@ -47,3 +49,11 @@ def test_plain_texts_have_a_byte_a_character(texts: list[str]) -> None:
     assert [stop - start - 2 for start, stop in itertools.pairwise(starts)] == [len(text) for text in texts]
     assert starts[-1] == len(data)
     assert all(byte == 10 or byte == 9 or 0x20 <= byte < 0x7F for byte in data)
+
+
+@given(st.text(st.sampled_from("\\\\\\nrtbf\"'/ué🔑 x")))
+def test_a_view_undoes_escapes_of_any_depth(text: str) -> None:
+    shown = re.sub(r"\\+", r"\\", text)
+    for letter, meaning in zip("nrtbf\"'/", "\n\n   \"'/", strict=True):
+        shown = shown.replace(f"\\{letter}", meaning)
+    assert View(text).flat == shown
