@@ -85,7 +85,8 @@ class Pool:
         while not (ready := self._ready(0)) and queue.prepare():
             pass
         for pipe in ready or self._ready():
-            queue.done(self._heard(pipe))
+            for result in self._heard(pipe):
+                queue.done(result)
         return True
 
     def hand_out(self, queue: Queue) -> None:
@@ -100,8 +101,8 @@ class Pool:
         """The pipes in which there is something; what is unsaid is waited for."""
         return [pipe for pipe in wait(list(self._given), seconds) if isinstance(pipe, Connection)]
 
-    def _heard(self, pipe: Connection) -> FileResult:
-        told: FileResult
+    def _heard(self, pipe: Connection) -> list[FileResult]:
+        told: list[FileResult]
         told, is_last = self._received(pipe)
         self._given[pipe] -= is_last
         return told

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable, Sequence
 from contextlib import suppress
 from multiprocessing.connection import Connection
@@ -14,6 +15,9 @@ from etl.report import FileResult
 from etl.staging import Settings
 
 Task = Sequence[Work]
+
+TOLD_EVERY = 0.1
+"""Seconds: to hear of each of many small files would keep the run busy."""
 
 
 def work(pipe: Connection, worker: str) -> None:
@@ -35,15 +39,19 @@ def work(pipe: Connection, worker: str) -> None:
             pipe.send(error)
 
 
-def read_task(reader: Reader, task: Task, tell: Callable[[tuple[FileResult, bool]], None]) -> list[FileResult]:
-    """Read what a task names; `tell` hears of each, and whether it was the last."""
+def read_task(reader: Reader, task: Task, tell: Callable[[tuple[list[FileResult], bool]], None]) -> list[FileResult]:
+    """Read what a task names; `tell` hears of some at a time, and whether the last was among them."""
     if any(is_remote(work.file.uri) for work in task):
         register()
-    results = []
+    results, untold = [], []
+    at = time.monotonic()
     for number, work in enumerate(task, 1):
         result = reader.read(work.file, work.known) if work.part is None else reader.read_part(work)
         results.append(result)
         brief = FileResult(result.uri, result.source, result.size, state=result.state, part=result.part)
         brief.again = result.again
-        tell((brief, number == len(task)))
+        untold.append(brief)
+        if number == len(task) or time.monotonic() - at >= TOLD_EVERY:
+            tell((untold, number == len(task)))
+            untold, at = [], time.monotonic()
     return results
