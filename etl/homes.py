@@ -106,6 +106,7 @@ def _places(machine: Machine) -> Iterator[tuple[str, str]]:
         ("continue_dev", machine.placed("CONTINUE_GLOBAL_DIR", ".continue"), ("sessions",)),
         ("zed", [machine.data / "zed", *(root / "Zed" for root in machine.support)], ("threads/threads.db",)),
         ("zed", [machine.config / "zed"], ("conversations/*.zed.json",)),
+        ("amazon_q", [machine.data, *machine.support], ("amazon-q/data.sqlite3", "kiro-cli/data.sqlite3")),
         ("llm_logs", _of_llm(machine), ("logs.db",)),
         ("mini_swe_agent", machine.placed("MSWEA_GLOBAL_CONFIG_DIR", ".config/mini-swe-agent"), ("*.traj.json",)),
     ):

@@ -251,3 +251,33 @@ def test_a_young_database_whose_tables_lie_in_its_log_alone_is_read(tmp_path: Pa
             assert b"CREATE TABLE" not in path.read_bytes()
             read_in(lake, path)
     assert [row["prompt"] for row in rows(lake)] == ["In the log?"]
+
+
+def test_a_conversation_of_amazon_q_is_one_row_from_both_tables_and_as_it_was_saved(
+    samples: Path, tmp_path: Path, lake: Path
+) -> None:
+    path = samples / "amazon_q" / "data.sqlite3"
+    with closing(sqlite3.connect(path)) as database:
+        states = [state for (state,) in database.execute("SELECT value FROM conversations_v2 ORDER BY rowid")]
+    saved = tmp_path / "saved.json"
+    saved.write_text(states[0], encoding="utf-8")
+    read_in(lake, saved)
+    first = rows(lake)[0]["rollout_id"]
+    read_in(lake, path)
+    found = rows(lake)
+    assert len(found) == 3
+    assert [row["n_records"] for row in found if row["rollout_id"] == first] == [2]
+    assert all("FAKE-never-read" not in str(row) for row in found)
+    read_in(tmp_path / "once", path)
+    assert said(lake) == said(tmp_path / "once")
+
+
+def test_calls_that_a_prompt_cancelled_are_told_from_those_that_failed(samples: Path, lake: Path) -> None:
+    read_in(lake, samples / "amazon_q" / "data.sqlite3")
+    steps = next(row["steps"] for row in rows(lake) if row["steps"])
+    assert [(step["tool"], step["status"]) for step in steps] == [
+        ("fs_read", "ok"),
+        ("execute_bash", "error"),
+        ("bell___weather", "ok"),
+        ("execute_bash", "cancelled"),
+    ]

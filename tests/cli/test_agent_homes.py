@@ -42,22 +42,30 @@ def test_usual_places_that_hold_files_are_found(platform: str, tmp_path: Path) -
 
 
 @pytest.mark.parametrize(
-    ("platform", "zed", "kept"),
+    ("platform", "zed", "kept", "kiro_cli"),
     [
-        ("linux", ".local/share/zed", ".config"),
-        ("darwin", "Library/Application Support/Zed", "Library/Application Support"),
-        ("win32", "AppData/Roaming/Zed", "AppData/Roaming"),
+        ("linux", ".local/share/zed", ".config", ".local/share/kiro-cli"),
+        (
+            "darwin",
+            "Library/Application Support/Zed",
+            "Library/Application Support",
+            "Library/Application Support/kiro-cli",
+        ),
+        ("win32", "AppData/Roaming/Zed", "AppData/Roaming", "AppData/Roaming/kiro-cli"),
     ],
 )
-def test_places_that_differ_by_system_are_found(platform: str, zed: str, kept: str, tmp_path: Path) -> None:
+def test_places_that_differ_by_system_are_found(
+    platform: str, zed: str, kept: str, kiro_cli: str, tmp_path: Path
+) -> None:
     _put("zed/threads.db", tmp_path / zed / "threads" / "threads.db")
     _put("llm_logs/logs.db", tmp_path / kept / "io.datasette.llm" / "logs.db")
     kiro = tmp_path / kept / "Kiro" / "User" / "globalStorage" / "kiro.kiroagent" / "workspace-sessions"
     _put("continue_dev/session.json", kiro / "d29yaw__" / "1.json")
     _put("continue_dev/session.json", tmp_path / ".continue" / "sessions" / "1.json")
+    _put("amazon_q/data.sqlite3", tmp_path / kiro_cli / "data.sqlite3")
     _put("crush/crush.db", tmp_path / "here" / ".crush" / "crush.db")
     found = agent_homes(Machine(tmp_path, {}, platform, tmp_path / "here"))
-    assert [home.agent for home in found] == ["continue_dev", "continue_dev", "crush", "llm_logs", "zed"]
+    assert [home.agent for home in found] == ["amazon_q", "continue_dev", "continue_dev", "crush", "llm_logs", "zed"]
 
 
 def test_variables_of_the_agents_move_their_places(tmp_path: Path) -> None:
