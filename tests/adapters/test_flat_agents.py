@@ -131,7 +131,9 @@ def test_antigravity_steps_stand_by_their_index(tmp_path: Path, lake: Path) -> N
     assert [(step["status"], step["error"]) for step in row["steps"]] == [("error", "exit 3")]
 
 
-@pytest.mark.parametrize("name", ["droid", "grok_cli", "antigravity", "kimi_cli"])
+@pytest.mark.parametrize(
+    "name", ["droid", *(pytest.param(name, marks=pytest.mark.slow) for name in ("grok_cli", "antigravity", "kimi_cli"))]
+)
 def test_a_copy_under_another_name_changes_nothing(name: str, samples: Path, tmp_path: Path, lake: Path) -> None:
     read_in(lake, samples / name)
     before = said(lake)

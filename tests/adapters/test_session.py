@@ -72,7 +72,13 @@ def test_a_sum_of_counts_knows_what_any_of_them_knows(counts: list[Tokens]) -> N
     assert (None if found is None else found.input_tokens) == (sum(read) if read else None)
 
 
-@pytest.mark.parametrize("sample", ["codex/lamp.jsonl", "gemini_cli/rye.jsonl", "pi/sail.jsonl"])
+@pytest.mark.parametrize(
+    "sample",
+    [
+        "codex/lamp.jsonl",
+        *(pytest.param(sample, marks=pytest.mark.slow) for sample in ("gemini_cli/rye.jsonl", "pi/sail.jsonl")),
+    ],
+)
 def test_a_session_in_parts_over_nights_is_the_session(sample: str, samples: Path, tmp_path: Path) -> None:
     whole, parts = tmp_path / "whole", tmp_path / "parts"
     source = samples / sample

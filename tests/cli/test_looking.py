@@ -22,6 +22,7 @@ def told(capsys):
     return json.loads(capsys.readouterr().out)
 
 
+@pytest.mark.slow
 def test_report_writes_one_file(lake, tmp_path, capsys):
     pytest.importorskip("vl_convert", reason='needs: pip install "rollout-etl[report]"')
     out = tmp_path / "report.html"

@@ -178,7 +178,9 @@ def test_compacting_changes_files_and_no_row(etl, tmp_path):
     assert json.loads(etl("compact", "--lake", lake, "--json")[1]) == {"merged": 0}
 
 
-@pytest.mark.parametrize("table", ["rollouts", "events", "rejects", "sources"])
+@pytest.mark.parametrize(
+    "table", ["rollouts", *(pytest.param(table, marks=pytest.mark.slow) for table in ("events", "rejects", "sources"))]
+)
 def test_a_lost_file_is_taken_out_and_its_rows_come_back(etl, nights, table):
     logs, lake, _batches, _before = nights
     held = _everything(lake)

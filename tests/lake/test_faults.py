@@ -135,7 +135,10 @@ def test_a_staged_file_that_is_no_longer_what_it_was(lake: Lake) -> None:
         assert lake.commit_rollouts([staged]).added == 1
 
 
-@pytest.mark.parametrize("fault", ["lake", "log", "partition", "staging", "full"])
+@pytest.mark.parametrize(
+    "fault",
+    ["lake", "full", *(pytest.param(fault, marks=pytest.mark.slow) for fault in ("log", "partition", "staging"))],
+)
 def test_a_disk_that_cannot_be_written(fault: str) -> None:
     """As a user without rights, or with a limit on the size of files in the place of a full disk."""
     with tempfile.TemporaryDirectory() as folder:  # one that other users may enter

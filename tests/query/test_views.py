@@ -265,7 +265,9 @@ def test_tables_without_a_file_are_empty(ask: Ask, tmp_path: Path) -> None:
     assert ask(tmp_path / "lake", f"SELECT {counts}") == [dict.fromkeys(views, 0)]
 
 
-@pytest.mark.parametrize("name", ["moved", "a b", "it's [x]*?", "ü%20#"])
+@pytest.mark.parametrize(
+    "name", ["it's [x]*?", *(pytest.param(name, marks=pytest.mark.slow) for name in ("moved", "a b", "ü%20#"))]
+)
 def test_a_lake_can_be_moved(ask: Ask, name: str, tmp_path: Path) -> None:
     make_lake(tmp_path / "first", [refund()])
     (tmp_path / "first").rename(tmp_path / name)
