@@ -163,19 +163,24 @@ def verify(lake: str, as_json: bool, repair: bool) -> int:
     from etl.cli.tables import console, note, print_listing
     from etl.cli.values import print_json
     from etl.lake import Lake
+    from etl.lake.verify import without_checksums
 
     opened = Lake.open(lake)
     findings = opened.verify(repair=repair)
     wrong = [finding for finding in findings if not finding.repaired]
     rules = [] if wrong else _rules_in(opened)
+    unproven = 0 if wrong else without_checksums(opened)
     if as_json:
         found = [finding._asdict() for finding in findings]
-        print_json({"sound": not wrong, "findings": found, "rules": [seen._asdict() for seen in rules]})
+        told = {"rules": [seen._asdict() for seen in rules], "without_checksums": None if wrong else unproven}
+        print_json({"sound": not wrong, "findings": found, **told})
     elif findings:
         columns = ("code", "table", "repaired", "path", "message")
         print_listing(console(), columns, [[getattr(finding, column) for column in columns] for finding in findings])
     else:
         note("the lake is sound")
+    if unproven:
+        note(f"{unproven:,} data files of an older etl have no checksums: they can be read, which is less of a proof")
     if older := sum(seen.files for seen in rules if seen.is_older):
         note(f"{older:,} data files hold rows of older rules of redaction: `etl redact --check` looks at them again")
     for source, policies in _mixed(rules):

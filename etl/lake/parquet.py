@@ -92,6 +92,10 @@ _PRUNABLE = {
 """Columns with statistics, by which readers skip row groups; long texts would only fill the footers."""
 
 
+_CHECKSUMS = "etl.checksums"
+"""In the footer of a data file each page of which has a checksum."""
+
+
 class Footer(NamedTuple):
     """What the footer of a data file says."""
 
@@ -101,7 +105,7 @@ class Footer(NamedTuple):
 
 def open_writer(where: Path | pa.NativeFile, table: str) -> pq.ParquetWriter:
     """A writer of the table's one schema."""
-    return pq.ParquetWriter(
+    writer = pq.ParquetWriter(
         where,
         arrow_schema(table),
         compression="zstd",
@@ -109,18 +113,28 @@ def open_writer(where: Path | pa.NativeFile, table: str) -> pq.ParquetWriter:
         use_dictionary=list(_REPEATING[table]),
         dictionary_pagesize_limit=DICTIONARY_BYTES,
         write_statistics=list(_PRUNABLE[table]),
+        write_page_checksum=True,
     )
+    writer.add_key_value_metadata({_CHECKSUMS: "pages"})
+    return writer
 
 
 @contextlib.contextmanager
 def open_parquet(path: str | Path) -> Iterator[pq.ParquetFile]:
-    """A data file for reading, by its path or URI."""
+    """A data file for reading, by its path or URI. A page that is not what was written is an OSError, whoever reads:
+    merging files would give it a checksum that fits.
+    """
     if not is_remote(str(path)):
-        with pq.ParquetFile(path) as file:
+        with pq.ParquetFile(path, page_checksum_verification=True) as file:
             yield file
         return
-    with path_of(path).open("rb") as source, pq.ParquetFile(source) as file:
+    with path_of(path).open("rb") as source, pq.ParquetFile(source, page_checksum_verification=True) as file:
         yield file
+
+
+def has_checksums(file: pq.ParquetFile) -> bool:
+    """Whether reading a data file proves its pages; older products wrote none."""
+    return _CHECKSUMS.encode() in (file.metadata.metadata or {})
 
 
 def check_footer(path: str | Path, table: str) -> Footer:

@@ -6,7 +6,7 @@ import glob
 import json
 import tempfile
 from collections.abc import Iterable, Iterator
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -14,15 +14,18 @@ import pyarrow.compute as pc
 from etl.database import open_database
 from etl.errors import LakeError
 from etl.lake.batch import staging_state
-from etl.lake.errors import file_is_gone, library_errors, one_line
+from etl.lake.errors import file_is_gone, library_errors, one_line, reading
 from etl.lake.log import LiveFile, snapshot
 from etl.lake.lookup import MEMORY_LIMIT, THREADS
-from etl.lake.parquet import check_footer, row_groups
+from etl.lake.parquet import check_footer, has_checksums, open_parquet, row_groups
 from etl.lake.partition import folder_of, partition_of
 from etl.lake.place import Place
 from etl.lake.sweep import orphans, sweep
 from etl.remote import open_to_duckdb
 from etl.schema import PARTITIONS, TABLES
+
+if TYPE_CHECKING:
+    from etl.lake.lake import Lake
 
 UNIQUE = {
     "rollouts": ("rollout_id",),
@@ -32,6 +35,9 @@ UNIQUE = {
 }
 """What no two live rows of a table share."""
 
+_CHECKSUM = "CRC checksum verification failed"
+"""What Arrow says of a page that is not what was written."""
+
 SHOWN = 20
 """Findings of one kind that are listed one by one for a table."""
 
@@ -40,8 +46,8 @@ class Finding(NamedTuple):
     """One thing that is wrong."""
 
     code: str
-    """orphan_file, stale_staging, missing_file, unreadable_file, wrong_schema, wrong_size, wrong_partition,
-    duplicate_key, message_info_length or accounting."""
+    """orphan_file, stale_staging, missing_file, unreadable_file, wrong_checksum, wrong_schema, wrong_size,
+    wrong_partition, duplicate_key, message_info_length or accounting."""
     table: str
     """Table of the lake; empty for the staging folder."""
     path: str
@@ -58,6 +64,21 @@ def verify(place: Place, now_ms: int, *, repair: bool, tables: Iterable[str] = t
         for table in tables:
             findings += _verify_table(place, table)
     return findings
+
+
+def without_checksums(lake: Lake) -> int:
+    """How many live files an older product wrote, whose pages have no checksums: reading them proves less."""
+
+    def found() -> int:
+        return sum(not _has_checksums(file) for table in TABLES for file in lake.live(table))
+
+    with one_line(f"verify the lake {lake.root}"):
+        return reading(found)
+
+
+def _has_checksums(file: LiveFile) -> bool:
+    with open_parquet(file.path) as opened:
+        return has_checksums(opened)
 
 
 def _leftovers(place: Place, now_ms: int, repair: bool) -> list[Finding]:
@@ -103,7 +124,7 @@ def _verify_file(table: str, path: str, file: LiveFile) -> Iterator[Finding]:
     except LakeError as error:
         yield finding("wrong_schema", f"{error}; {again}")
         return
-    except library_errors() as error:
+    except library_errors(UnicodeDecodeError) as error:
         if file_is_gone(error):
             yield finding(
                 "missing_file",
@@ -121,7 +142,10 @@ def _verify_file(table: str, path: str, file: LiveFile) -> Iterator[Finding]:
         yield finding("wrong_partition", f"its folder {folder} is not that of {file.partition} in the log; {again}")
     try:
         yield from _verify_rows(table, file)
-    except library_errors() as error:
+    except library_errors(UnicodeDecodeError) as error:
+        if _CHECKSUM in str(error):
+            yield finding("wrong_checksum", f"a page of it is not what was written; {again}")
+            return
         code = "missing_file" if file_is_gone(error) else "unreadable_file"
         yield finding(code, f"{' '.join(str(error).split())[:200]}; {again}")
 

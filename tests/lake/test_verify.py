@@ -9,7 +9,9 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
+from etl.errors import LakeError
 from etl.lake import Lake
+from etl.lake.verify import without_checksums
 from etl.schema import arrow_schema
 from tests.lake.rows import event, put, redacted, reject, rollout, rows_of, smuggle, source_file, stage
 
@@ -85,6 +87,49 @@ def test_a_damaged_file(lake: Lake) -> None:
     assert codes(lake) == ["unreadable_file"]
     path.write_bytes(whole)
     assert codes(lake) == []
+
+
+def chunks(path: Path) -> dict[str, tuple[int, int]]:
+    """Column → where its bytes of the first row group begin and end."""
+    with pq.ParquetFile(path) as file:
+        group = file.metadata.row_group(0)
+        columns = [group.column(number) for number in range(group.num_columns)]
+    starts = [column.dictionary_page_offset or column.data_page_offset for column in columns]
+    ends = [start + column.total_compressed_size for start, column in zip(starts, columns, strict=True)]
+    return {column.path_in_schema: part for column, part in zip(columns, zip(starts, ends, strict=True), strict=True)}
+
+
+@pytest.mark.parametrize("column", ["prompt", "final_text", "messages.list.element.content", "ended_at", "source_uri"])
+def test_one_bit_of_a_page_that_is_another(lake: Lake, column: str) -> None:
+    path = only_file(lake)
+    whole = path.read_bytes()
+    changed = bytearray(whole)
+    changed[chunks(path)[column][1] - 1] ^= 1
+    path.write_bytes(changed)
+    [finding] = lake.verify()
+    assert (finding.code, finding.path) == ("wrong_checksum", str(path))
+    path.write_bytes(whole)
+    assert codes(lake) == []
+
+
+def test_a_page_that_is_another_is_never_written_anew(lake: Lake) -> None:
+    path = only_file(lake)
+    changed = bytearray(path.read_bytes())
+    changed[chunks(path)["prompt"][1] - 1] ^= 1
+    path.write_bytes(changed)
+    with lake.batch("m"), pytest.raises(LakeError, match="checksum"):
+        lake.rewrite("rollouts", lambda rows: rows, "secrets-99", dry_run=False)
+    assert path.read_bytes() == changed
+
+
+def test_all_that_is_written_has_checksums_and_files_of_others_are_counted(lake: Lake) -> None:
+    assert without_checksums(lake) == 0
+    with lake.batch("m"):
+        lake.rewrite("rollouts", lambda rows: rows, "secrets-99", dry_run=False)
+    assert without_checksums(lake) == 0
+    rows = redacted("rollouts", [rollout("r9")]).table
+    smuggle(lake, "rollouts", rows, "source=s/day=unknown", {"source": "s", "day": "unknown"})
+    assert without_checksums(lake) == 1
 
 
 def test_another_schema_size_or_row_count(lake: Lake) -> None:
