@@ -54,7 +54,7 @@ def _said(report: Report) -> dict[str, Any]:
     return {name: value for name, value in report.to_json().items() if name not in left_out}
 
 
-@pytest.mark.parametrize("workers", [1, 2])
+@pytest.mark.parametrize("workers", [pytest.param(1, marks=pytest.mark.slow), 2])
 def test_waves_give_what_one_would(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, workers: int) -> None:
     """The same tables, whatever lies in which wave; the next night has no news, and the batch is taken back as one."""
     logs = _logs(tmp_path / "logs")
@@ -106,7 +106,7 @@ def _objects() -> int:
     return sum(isinstance(each, kinds) for each in gc.get_objects())
 
 
-@pytest.mark.parametrize("how", ["", "dry", "reparse"])
+@pytest.mark.parametrize("how", ["", *(pytest.param(how, marks=pytest.mark.slow) for how in ("dry", "reparse"))])
 def test_objects_are_those_of_a_wave(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, how: str) -> None:
     """Counted when the last files were compared and read, long after as many others."""
     for number in range(FILES):
