@@ -17,7 +17,7 @@ GROUPS = {
     },
     "reading": {
         "adapter", "adapters", "beside", "calls", "coerce", "columns", "detection", "discover", "framing", "journal",
-        "mapped", "mapping", "normalise", "opening", "tabular", "tools", "transcript", "walk", "zipped",
+        "listing", "mapped", "mapping", "normalise", "opening", "tabular", "tools", "transcript", "walk", "zipped",
     },
     "storing": {"card", "keys", "lake", "policies", "redact"},
     "asking": {"covered", "frames", "query", "show"},
