@@ -14,7 +14,7 @@ from etl.adapter import Adapter, FileContext, adapter_named
 from etl.ahead import AheadReader
 from etl.conversation import Conversation, Fragment, Outcome, Record, Unusable
 from etl.detection import Detection, Skipped, detect
-from etl.errors import SourceError
+from etl.errors import LakeError, SourceError
 from etl.events import EventBatch, Taken, Touched
 from etl.framing import GLUED, LIMITS, PADDED, Broken, Framed, frame_lines
 from etl.growing import FEW, Beginning, add, counted, known_beginning
@@ -218,7 +218,7 @@ class _Parsing:
                 break
             except Exception as error:
                 # An adapter must not raise; one that does costs its record, named and kept, and no other.
-                known = isinstance(error, (SourceError, MemoryError, _NotApartError))
+                known = isinstance(error, (SourceError, LakeError, MemoryError, _NotApartError))
                 if self._reader.settings.strict or known or not self._handed:
                     raise
                 for record in self._handed:

@@ -181,3 +181,22 @@ def test_a_lake_that_is_not_there_is_worded_one_way(tmp_path: Path) -> None:
             looks(tmp_path / "nothing")
         said.add(str(error.value))
     assert said == {f"there is no lake at {tmp_path}/nothing; make one with: etl ingest PATH --lake {tmp_path}/nothing"}
+
+
+def test_a_lake_that_cannot_be_written_is_no_fault_of_an_adapter(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    log = tmp_path / "chats.jsonl"
+    turns = [{"role": "user", "content": "ask"}, {"role": "assistant", "content": "answer"}]
+    log.write_text("".join(json.dumps({"id": f"c{n}", "messages": turns}) + "\n" for n in range(5)))
+    tried: list[object] = []
+
+    def full(_writer: object, redacted: object) -> None:
+        tried.append(redacted)
+        raise LakeError("cannot write: the disk is full" if len(tried) == 1 else "cannot write: closed file")
+
+    monkeypatch.setattr("etl.staging.FLUSH_BYTES", 1)
+    monkeypatch.setattr("etl.lake.staging.StagingWriter.write", full)
+    with pytest.raises(LakeError, match="the disk is full"):
+        ingest([log], lake=tmp_path / "lake")
+    assert len(tried) == 1
