@@ -10,6 +10,7 @@ from typing import NamedTuple
 
 from etl.discover import members
 from etl.lake import KnownFile
+from etl.remote import read_errors
 from etl.walk import FoundFile
 
 Known = Mapping[str, Mapping[str, KnownFile]]
@@ -93,5 +94,5 @@ def _same(file: FoundFile, known: KnownFile) -> bool:
     try:
         with file.path.open("rb") as stream:
             return hashlib.file_digest(stream, "sha256").hexdigest() == known.sha256
-    except OSError:
+    except read_errors():
         return False

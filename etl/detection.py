@@ -17,7 +17,7 @@ from etl.framing import LIMITS, Framed, Limits, frame
 from etl.journal import log_beside
 from etl.mapped import Mapped
 from etl.opening import blocks
-from etl.remote import path_of
+from etl.remote import path_of, read_errors
 from etl.scanning import is_placeholder
 
 if TYPE_CHECKING:
@@ -163,7 +163,7 @@ def _is_special(path: Path) -> bool:
     """A pipe, a socket or a device: opening one may never return."""
     try:
         mode = path.stat().st_mode
-    except OSError:
+    except read_errors():
         return False
     return not (stat.S_ISREG(mode) or stat.S_ISDIR(mode))
 

@@ -14,7 +14,7 @@ from typing import NamedTuple
 
 from etl.errors import SourceError, UsageError
 from etl.listing import below
-from etl.remote import asking, is_remote, remote_path
+from etl.remote import asking, is_remote, read_errors, remote_path
 from etl.walk import MANY, Exclusion, FoundFile, absolute, found_at, in_order, is_folder, packed_texts, walk, with_log
 
 _GLOB = re.compile(r"[*?\[]")
@@ -54,7 +54,7 @@ def members(file: FoundFile) -> list[FoundFile]:
 
     try:
         names = zip_members(file.path) if file.size > 4 else []
-    except (SourceError, OSError):
+    except read_errors(SourceError):
         return [file]
     return [file._replace(uri=f"{file.uri}!{name}", member=name) for name in names] or [file]
 
@@ -179,5 +179,6 @@ def _remote_files(root: _Root, exclude: Exclusion) -> Iterator[FoundFile]:
     path = remote_path(root.given)
     if exclude and exclude.leaves_out(root.given, path.name):
         return iter(())
-    status = path.stat()
+    with asking(root.given):
+        status = path.stat()
     return iter([FoundFile(root.given, root.given, status.st_size, int(status.st_mtime * 1_000_000) * 1_000)])

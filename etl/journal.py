@@ -13,6 +13,8 @@ from collections.abc import Iterator
 from contextlib import closing, contextmanager
 from pathlib import Path
 
+from etl.remote import read_errors
+
 SUFFIX = "-wal"
 _MAGIC = b"SQLite format 3\x00"
 _HEADER = 20
@@ -28,7 +30,7 @@ def log_beside(path: Path) -> Path | None:
             return None
         with path.open("rb") as file:
             head = file.read(_HEADER)
-    except OSError:
+    except read_errors():
         return None
     return log if head.startswith(_MAGIC) and head[18:20] == bytes((_LOGGED, _LOGGED)) else None
 

@@ -12,6 +12,7 @@ from collections.abc import Iterator
 from pathlib import PurePosixPath
 from typing import NamedTuple
 
+from etl.remote import asking
 from etl.walk import Exclusion, FoundFile
 
 CHUNK = 1_000
@@ -70,9 +71,10 @@ def _objects(given: str) -> Iterator[FoundFile]:
 
     scheme, _, rest = given.rstrip("/").partition("://")
     bucket, _, prefix = rest.partition("/")
-    store = obstore.store.from_url(f"{scheme}://{bucket}")
-    for lot in obstore.list(store, prefix or None, chunk_size=CHUNK):
-        for each in lot:
-            uri = f"{scheme}://{bucket}/{each['path']}"
-            # In whole seconds, which is all that a store says of one object that it is asked for.
-            yield FoundFile(uri, uri, each["size"], int(each["last_modified"].timestamp()) * 1_000_000_000)
+    with asking(given):
+        store = obstore.store.from_url(f"{scheme}://{bucket}")
+        for lot in obstore.list(store, prefix or None, chunk_size=CHUNK):
+            for each in lot:
+                uri = f"{scheme}://{bucket}/{each['path']}"
+                # In whole seconds, which is all that a store says of one object that it is asked for.
+                yield FoundFile(uri, uri, each["size"], int(each["last_modified"].timestamp()) * 1_000_000_000)

@@ -26,7 +26,7 @@ import zstandard
 from etl.decode import count
 from etl.errors import SourceError
 from etl.journal import log_beside, merged
-from etl.remote import is_remote
+from etl.remote import is_remote, read_errors
 from etl.scanning import LIMITS
 from etl.tabular import SNIFFED, columnar, delimited_lines, delimiter
 from etl.zipped import named, opened
@@ -162,7 +162,7 @@ def zip_members(path: Path) -> list[str]:
     try:
         with path.open("rb") as file, zipfile.ZipFile(file) as archive:
             return list(named(archive))
-    except (*_ARCHIVE_ERRORS, OSError) as error:
+    except read_errors(*_ARCHIVE_ERRORS) as error:
         raise SourceError(
             f"{path}: ZIP archive cannot be read ({_brief(error)}); unpack it and give the folder"
         ) from None
@@ -193,7 +193,7 @@ def blocks(path: Path, member: str | None = None, digest: Digest | None = None) 
 def _size(path: Path) -> int:
     try:
         return path.stat().st_size
-    except OSError:
+    except read_errors():
         return 0
 
 
@@ -220,7 +220,7 @@ def _opened_blocks(path: Path, member: str | None, digest: Digest | None) -> Ite
                 yield from _text(_decompressed(_raw(inner, None), f"{path}!{member}"))
     except NotImplementedError as error:
         raise SourceError(f"{path}!{member}: {error}; unpack the archive and give the folder") from None
-    except (OSError, *_ARCHIVE_ERRORS) as error:
+    except read_errors(*_ARCHIVE_ERRORS) as error:
         reason = error.strerror if isinstance(error, OSError) and error.strerror else _brief(error)
         raise SourceError(f"{path}: cannot be read ({reason})") from None
 
@@ -230,7 +230,7 @@ def small_text(path: Path) -> bytes | None:
     try:
         with path.open("rb") as file:
             data = file.read(BLOCK + 1)
-    except OSError:
+    except read_errors():
         return None
     plain = data[:1] in JSON_OPENERS and len(data) <= BLOCK and _encoding(data) is None
     return data if plain else None
@@ -256,8 +256,9 @@ def span(path: Path, start: int, end: int, digest: Digest | None = None) -> Iter
                     digest.update(data)
                 left -= len(data)
                 yield data
-    except OSError as error:
-        raise SourceError(f"{path}: cannot be read ({error.strerror or error})") from None
+    except read_errors() as error:
+        reason = error.strerror if isinstance(error, OSError) and error.strerror else _brief(error)
+        raise SourceError(f"{path}: cannot be read ({reason})") from None
 
 
 def _with_log(path: Path, log: Path, digest: Digest) -> Iterator[bytes]:

@@ -9,11 +9,12 @@ from __future__ import annotations
 
 import contextlib
 import functools
+import io
 import re
 import sys
 from collections.abc import Iterable, Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING, cast
+from typing import TYPE_CHECKING, Any, cast
 
 from etl.errors import MissingExtraError, SourceError, UsageError
 
@@ -54,6 +55,19 @@ def register() -> None:
     except ImportError:
         raise MissingExtraError('object stores need two more packages: pip install "rollout-etl[cloud]"') from None
     obstore.fsspec.register(list(SCHEMES))
+    # A file that could not be opened has none of its own, and would say on stderr that it cannot be closed.
+    obstore.fsspec.BufferedFile._reader = cast(Any, io.BytesIO())
+
+
+def store_errors() -> tuple[type[Exception], ...]:
+    """What object stores raise, none of it an OSError; nothing where nobody has loaded what opens them."""
+    loaded = sys.modules.get("obstore.exceptions")
+    return () if loaded is None else (loaded.BaseError,)
+
+
+def read_errors(*more: type[Exception]) -> tuple[type[Exception], ...]:
+    """What reading a file raises, wherever it lies; `more`."""
+    return (OSError, *store_errors(), *more)
 
 
 @contextlib.contextmanager
@@ -61,10 +75,7 @@ def asking(uri: str) -> Iterator[None]:
     """SourceError, in one line, where the store of this URI gives no answer to what is asked of it inside."""
     try:
         yield
-    except Exception as error:
-        store = sys.modules.get("obstore.exceptions")
-        if not isinstance(error, OSError) and (store is None or not isinstance(error, store.BaseError)):
-            raise
+    except read_errors() as error:
         code = _CODE.search(str(error))
         reason = code[1] if code is not None else " ".join(str(error).split())[:200]
         raise SourceError(f"{uri}: the object store does not give what lies there ({reason})") from None

@@ -6,6 +6,7 @@ a command uses them, so that `etl --help` and shell completion answer at once.
 
 from __future__ import annotations
 
+import atexit
 import contextlib
 import gc
 import io
@@ -33,6 +34,7 @@ from etl.cli.upkeep import changes, compact, forget, migrate, redact, retain, un
 from etl.errors import EtlError, UsageError
 from etl.harmless import harmless_line
 from etl.permissions import PRIVATE
+from etl.remote import store_errors
 
 __all__ = ["cli", "main", "run"]
 
@@ -127,7 +129,20 @@ def main() -> NoReturn:
             stream.reconfigure(errors="backslashreplace")  # what the terminal's encoding lacks is no reason to stop
     code = run(sys.argv[1:])
     gc.freeze()  # the process ends: no need to walk all that is left in search of cycles
+    if store_errors():
+        _leave(code)
     sys.exit(code)
+
+
+def _leave(code: int) -> NoReturn:
+    """End without taking the interpreter down: the threads of what opens object stores may come back to it meanwhile,
+    and are then ended by force, the process with them.
+    """
+    atexit._run_exitfuncs()
+    for stream in (sys.stdout, sys.stderr):
+        with contextlib.suppress(OSError, ValueError):
+            stream.flush()
+    os._exit(code)
 
 
 def run(args: Sequence[str]) -> int:

@@ -50,6 +50,7 @@ _OS_ERROR_WORDS = {
     "403 Forbidden": errno.EACCES,
 }
 
+_NO_BUCKET = ("NoSuchBucket", "The specified bucket does not exist", "ContainerNotFound")
 
 _COLOUR = re.compile(r"\x1b\[[0-9;]*m")
 """What the Delta library puts around the words of some errors."""
@@ -80,6 +81,8 @@ def file_is_gone(error: BaseException) -> bool:
 
 def lake_error(doing: str, error: BaseException) -> LakeError:
     """One line of what failed, why, and what to do."""
+    if any(words in str(error) for words in _NO_BUCKET):
+        return LakeError(f"cannot {doing}: there is no such bucket: make it or choose another lake")
     number = error_number(error)
     if number in _ADVICE:
         return LakeError(f"cannot {doing}: {_ADVICE[number]}")

@@ -193,3 +193,19 @@ def test_a_long_conversation_goes_through_the_pager(sample_lake, environment, ro
     assert rollout_id.encode() in seen
     assert (b"paged:" in seen) == paged
     assert b"\x1b[" in seen, "with colours"
+
+
+def test_what_opened_object_stores_is_not_taken_down(environment):
+    code = (
+        "import atexit, sys, types\n"
+        "from etl.cli import main\n"
+        "class Held:\n    def __del__(self): print('taken down')\n"
+        "held = Held()\n"
+        "atexit.register(print, 'hooks ran')\n"
+        "sys.modules['obstore.exceptions'] = types.SimpleNamespace(BaseError=ValueError)\n"
+        "sys.argv = ['etl', 'retain', '--lake', '/there/is/none']\n"
+        "main()"
+    )
+    done = subprocess.run([sys.executable, "-c", code], env=environment, capture_output=True, text=True, check=False)
+    assert (done.returncode, done.stdout) == (1, "hooks ran\n")
+    assert "there is no lake" in done.stderr
