@@ -9,7 +9,7 @@ import functools
 import secrets
 import time
 from collections import Counter
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence, Set
 from dataclasses import replace
 from typing import NamedTuple
 
@@ -80,14 +80,17 @@ def commit(
     rejects = by_table["rejects"] + [file for file in made.staged if file.table == "rejects"]
     if results:
         after = {(result.source, result.uri): result.read_from for result in results if result.read_from}
-        own = lake.replace_rejects(rejects, {(result.source, result.uri) for result in results}, after)
-        _commit_sources(lake, settings, results, undetected, own)
+        former = {(result.source, uri) for result in results for uri in result.former}
+        own = lake.replace_rejects(rejects, {(result.source, result.uri) for result in results} | former, after)
+        _commit_sources(lake, settings, results, undetected, own, former)
 
 
 def _commit_sources(
-    lake: Lake, settings: Settings, read: Sequence[FileResult], undetected: Collection[str], own: Rejected
-) -> None:
-    """What was read is done. A file that no adapter read before and one reads now says so in its old row.
+    lake: Lake, settings: Settings, read: Sequence[FileResult], undetected: Collection[str], own: Rejected,
+    former: Set[tuple[str, str]],
+) -> None:  # fmt: skip
+    """What was read is done. A file that no adapter read before and one reads now says so in its old row. What files
+    were called before (`former`: source, uri) is known no more.
 
     `own` are the rejects that this run has committed. A run that reads the same files at once may have put its own in
     their place since: what it read may be another state of a file, so that file is read again whole by the next run.
@@ -106,7 +109,8 @@ def _commit_sources(
         staging = Staging(settings, "sources")
         staging.write("sources", sources_table([*told, *moved], settings))
         try:
-            lake.upsert_sources(staging.close(), still_current=functools.partial(_is_at, lake, "rejects", version))
+            still_current = functools.partial(_is_at, lake, "rejects", version)
+            lake.upsert_sources(staging.close(), former, still_current=still_current)
         except ConflictError:
             continue
         return

@@ -18,10 +18,12 @@ import msgspec
 
 from etl.decode import encode
 from etl.lake import KnownFile
+from etl.opening import Digest
 from etl.report import FileResult
 
 if TYPE_CHECKING:
     from etl.staging import Settings
+    from etl.walk import FoundFile
 
 FEW = 64
 """So many conversations, and days of theirs, are remembered of a file."""
@@ -77,6 +79,20 @@ def known_beginning(known: KnownFile | None, result: FileResult, settings: Setti
     return found if found.settings == json.loads(encode(told_by(settings))) else None
 
 
+def before_growth(file: FoundFile, known: KnownFile | None) -> int:
+    """How long a file was that may have grown; 0 where nothing tells."""
+    return known.size if known is not None and known.sha256 is not None and file.size > known.size else 0
+
+
+def grown_or_replaced(digest: Digest, known: KnownFile | None) -> str:
+    """What became of a file that is longer than it was, by the digest of its beginning; of any other nothing is said
+    here (`new`).
+    """
+    if known is None or known.sha256 is None or digest.size <= known.size:
+        return "new"
+    return "grown" if digest.begins_with(known.sha256) else "replaced"
+
+
 def counts_text(result: FileResult) -> str | None:
     """`Beginning` as it is stored once the file is committed; None where the file must be read whole next time."""
     beginning = result.beginning
@@ -109,4 +125,13 @@ def add(result: FileResult, other: FileResult) -> None:
     result.error = result.error or other.error
 
 
-__all__ = ["Beginning", "add", "counted", "counts_text", "known_beginning", "told_by"]
+__all__ = [
+    "Beginning",
+    "add",
+    "before_growth",
+    "counted",
+    "counts_text",
+    "grown_or_replaced",
+    "known_beginning",
+    "told_by",
+]

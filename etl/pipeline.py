@@ -88,7 +88,7 @@ def replay(
     *,
     source: str | None = None,
     reason: str | None = None,
-    redact: str = "secrets",
+    redact: str | None = None,
     now: datetime | None = None,
     limits: Limits = LIMITS,
     progress: OnProgress | None = None,
@@ -97,12 +97,16 @@ def replay(
     """Read rejected records again, after a fix: from their files where these are still there, else from the bytes kept.
 
     What can be used now becomes rows and leaves `rejects`; the rest stays. `source` and `reason` choose among them.
+    Without `redact` the policy is the strictest that any row of their source went through.
     """
-    from etl.replaying import read_rejects
+    from etl.lake import Lake
+    from etl.naming import keyed
+    from etl.replaying import policy_of_rejects, read_rejects
     from etl.running import run_settings, running
-    from etl.waves import Told, finish, keyed
+    from etl.waves import Told, finish
 
-    settings = run_settings(lake, now, None, None, redact, limits, False, False)
+    policy = redact or policy_of_rejects(Lake.open(lake), source)
+    settings = run_settings(lake, now, None, None, policy, limits, False, False)
     with running(settings) as (opened, report):
         settings = keyed(opened, settings._replace(key=pseudonym_key))
         read = read_rejects(opened, settings, source, reason, Told(progress).file)

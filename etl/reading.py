@@ -17,7 +17,7 @@ from etl.detection import Detection, Skipped, detect
 from etl.errors import LakeError, SourceError
 from etl.events import EventBatch, Taken, Touched
 from etl.framing import GLUED, LIMITS, PADDED, Broken, Framed, frame_lines
-from etl.growing import FEW, Beginning, add, counted, known_beginning
+from etl.growing import FEW, Beginning, add, before_growth, counted, grown_or_replaced, known_beginning
 from etl.lake import KnownFile, StagedFile
 from etl.normalise import FileMemory, Refused, Stream, normalise
 from etl.opening import BLOCK, Digest, LineDigest, blocks, small_text, span
@@ -25,7 +25,7 @@ from etl.parts import Part, Work, is_parted, names_in, occurring
 from etl.remote import is_remote
 from etl.report import UNDETECTED, FileResult, Place, Reached
 from etl.staging import FLUSH_BYTES, EventBuffer, Rejects, RowBuffer, Settings, Staging
-from etl.walk import FoundFile
+from etl.walk import FoundFile, shown
 
 if TYPE_CHECKING:
     from etl.mapping import Mapping
@@ -68,9 +68,9 @@ class Reader:
             )
             self._likely = detection.adapter.name
         except Skipped as skipped:
-            result.state, result.error = "skipped", str(skipped)
+            result.state, result.error = "skipped", said(file, skipped)
         except SourceError as error:
-            result.state, result.error = "failed", str(error)
+            result.state, result.error = "failed", said(file, error)
         else:
             self._read(file, detection, text, known, self.begun(result, detection.adapter))
         self.rejects.forget_places()
@@ -90,7 +90,8 @@ class Reader:
         grows = file.size >= self.settings.least_growing and is_parted(file, detection, limits)
         if grows and self._read_on(file, adapter, known, result):
             return
-        digest = LineDigest() if grows else Digest()
+        mark = before_growth(file, known)
+        digest = LineDigest(mark) if grows else Digest(mark)
         parsing = _Parsing(self, adapter, file, result, lines=digest if isinstance(digest, LineDigest) else None)
         framed = detection.framed
         if framed is None or text is None or limits != LIMITS or type(adapter).records is not Adapter.records:
@@ -100,6 +101,7 @@ class Reader:
         parsing.run(framed)
         result.sha256 = digest.hexdigest()
         result.size = digest.size if file.member is None else file.size
+        result.change = grown_or_replaced(digest, known)
         if isinstance(digest, LineDigest) and digest.whole and parsing.by_lines:
             result.reached = Reached(digest.whole, digest.lines, digest.lines_hexdigest())
             result.beginning = parsing.beginning()
@@ -132,7 +134,7 @@ class Reader:
         found.touched.days |= set(beginning.days or ())
         add(result, found)
         result.touched, result.parsed, result.read_from = found.touched, found.parsed, start
-        result.sha256, result.size = digest.hexdigest(), digest.size
+        result.sha256, result.size, result.change = digest.hexdigest(), digest.size, "grown"
         result.reached = Reached(digest.whole, digest.lines, digest.lines_hexdigest())
         result.beginning = parsing.beginning()
         if beginning.keys is None and result.beginning is not None:
@@ -165,6 +167,14 @@ class Reader:
 def version_of(adapter: Adapter, mapping: Mapping | None) -> int:
     """The version of an adapter, or of the map that it reads by."""
     return adapter.version if mapping is None else mapping.adapter_version
+
+
+def said(file: FoundFile, error: Exception) -> str:
+    """What is wrong with a file, by the name that the lake knows it by."""
+    if file.uri == file.own_name:
+        return str(error)
+    outside = file.uri.removesuffix("" if file.member is None else f"!{file.member}")
+    return str(error).replace(file.own_name, file.uri).replace(shown(file.place), outside)
 
 
 class _NotApartError(Exception):
@@ -239,8 +249,8 @@ class _Parsing:
         result.records_in += units
 
     def _context(self) -> FileContext:
-        path = None if is_remote(self._file.uri) else self._file.path
-        return FileContext(self._file.uri, path, self._part is None or self._part.start == 0)
+        path = None if is_remote(self._file.place) else self._file.path
+        return FileContext(self._file.own_name, path, self._part is None or self._part.start == 0)
 
     def beginning(self) -> Beginning:
         """What the whole lines gave."""
@@ -272,7 +282,7 @@ class _Parsing:
                     self._handed.append(framed)
                     yield framed
         except SourceError as error:
-            result.state, result.error = "failed", str(error)
+            result.state, result.error = "failed", said(self._file, error)
 
     def _next_line(self, framed: Framed) -> None:
         """What comes of earlier records is all there."""

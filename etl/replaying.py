@@ -9,8 +9,10 @@ from typing import Any
 from etl.adapter import Adapter, adapter_named, adapters
 from etl.conversation import Record
 from etl.discover import discover
+from etl.errors import UsageError
 from etl.framing import Broken, Framed
 from etl.lake import KnownFile, Lake, open_parquet
+from etl.lake.rules import policies_in, strictest
 from etl.mapped import Mapped
 from etl.reading import Reader
 from etl.remote import path_of
@@ -45,6 +47,17 @@ def read_rejects(
         staged += reader.close()
         on_file(results[-1])
     return ReadOut(results, staged)
+
+
+def policy_of_rejects(lake: Lake, source: str | None) -> str:
+    """The one under which rejects are read again: a file is read whole, and what was replaced of it is to stay so."""
+    names = {file.partition["source"] for file in lake.live("rejects")}
+    chosen = names if source is None else names & {source}
+    policies = {name: strictest({"secrets", *found}) for name, found in sorted(policies_in(lake, chosen).items())}
+    if len({*policies.values()}) > 1:
+        said = ", ".join(f"{name}: {policy}" for name, policy in policies.items())
+        raise UsageError(f"sources with rejects went through several policies of redaction ({said}): give --source")
+    return next(iter(policies.values()), "secrets")
 
 
 def _rejects(lake: Lake, source: str | None, reason: str | None) -> dict[tuple[str, str], list[dict[str, Any]]]:

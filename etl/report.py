@@ -20,6 +20,10 @@ UNDETECTED = "unknown"
 """Source name of files that no adapter reads, where the user named none."""
 
 
+STATES = ("new", "grown", "replaced", "moved", "unchanged", "skipped", "failed")
+"""What may have become of a file that was found. One that `moved` is new in its place, and lay in another before."""
+
+
 @dataclass(slots=True)
 class Sums:
     """Of the files that were read of one source by one adapter."""
@@ -48,6 +52,8 @@ class Report:
     bytes_read: int = 0
     assembled: Counter[str] = field(default_factory=Counter)
     """Rows put together from events, by adapter."""
+    vanished: int = 0
+    """Files that were known below the folders that were read, and lie there no more; their rows stay."""
     dry_run: bool = False
     drift: list[Drift] = field(default_factory=list)
     """What its sources do differently from their runs before."""
@@ -106,8 +112,8 @@ class Report:
 
     def state_counts(self) -> dict[str, int]:
         """Files by what became of them."""
-        counts = {kind: self._states[kind] for kind in ("new", "grown", "unchanged", "skipped", "failed")}
-        return {"seen": len(self.results), **counts}
+        counts = {kind: self._states[kind] for kind in STATES}
+        return {"seen": len(self.results), **counts, "vanished": self.vanished}
 
     def rejects(self) -> Counter[str]:
         """Rejects by reason."""

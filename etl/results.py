@@ -16,6 +16,7 @@ from etl.events import Touched
 
 if TYPE_CHECKING:
     from etl.growing import Beginning
+    from etl.lake import KnownFile
 
 HELD = 1_000
 """So many results are in memory before they are written down."""
@@ -64,7 +65,7 @@ class FileResult:
     adapter_version: int | None = None
     state: str = "done"
     change: str = "new"
-    """new, grown or unchanged, against what the lake knew."""
+    """new, grown, replaced or unchanged, against what the lake knew."""
     error: str | None = None
     records_in: int = 0
     records_used: int = 0
@@ -91,8 +92,20 @@ class FileResult:
     """What its other parts touch, where several processes read it."""
     part: int | None = None
     """Where the part begins that this is about; None: all of the file."""
+    former: tuple[str, ...] = ()
+    """Names that the lake knows it by, and shall not any more."""
+    is_news: bool = True
+    """Whether the lake has to be told of it."""
     again: bool = False
     """Whether it turned out that the file cannot be read in parts."""
+
+    def is_known_as(self, known: KnownFile | None) -> bool:
+        """Whether the lake says just this of a file that nothing was read of."""
+        if known is None or known.adapter is not None or self.adapter is not None or self.records_in:
+            return False
+        modified = self.modified_ns // 1_000 or None
+        told = (known.state, known.error, known.size, known.modified_at)
+        return told == (self.state, self.error, max(self.size, 0), modified)
 
     def balance(self) -> int:
         """Records that nothing accounts for; anything but 0 is a fault of the adapter."""

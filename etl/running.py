@@ -23,6 +23,7 @@ from etl.errors import UsageError
 from etl.footprint import settled
 from etl.framing import Limits
 from etl.lake import KnownFile, Lake
+from etl.naming import Names
 from etl.policies import check_policy
 from etl.report import UNDETECTED, Report
 from etl.results import Results
@@ -47,10 +48,11 @@ def read_into(
     with running(settings) as (opened, report):
         version = mapping.adapter_version if mapping else None
         known = partial(_known, opened, source)
-        changes = Changes(known, source, "mapped" if mapping else settings.format, reparse, version)
+        names = Names(opened, settings).of
+        changes = Changes(known, source, "mapped" if mapping else settings.format, reparse, names, version)
         with Waves(opened, settings, report, readers, Told(progress)) as waves:
             for lot in _lots(chain(first, files), opened):
-                waves.take(*changes.of(lot))
+                waves.take(changes.of(lot))
             waves.read(is_last=True)
     return report
 

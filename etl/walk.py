@@ -38,6 +38,11 @@ class FoundFile(NamedTuple):
         """The same as a path, made when it is asked for: a run may find a million files."""
         return path_of(self.place)
 
+    @property
+    def own_name(self) -> str:
+        """Its name in the place where it lies, whatever a lake calls it."""
+        return shown(self.place) if self.member is None else f"{shown(self.place)}!{self.member}"
+
 
 class Exclusion:
     """What is left out: globs over the whole path, the path below the given folder, and the names of both."""
@@ -151,10 +156,14 @@ def absolute(path: str) -> str:
     return os.path.abspath(path)  # noqa: PTH100
 
 
+def shown(place: str) -> str:
+    """A name as a table can hold it: one that is no UTF-8 with its bytes escaped."""
+    return place if place.isascii() else os.fsencode(place).decode("utf-8", "backslashreplace")
+
+
 def found_at(place: str) -> FoundFile:
     """The file of an absolute path; one of no size where nothing can be said of it."""
-    # A name that is no UTF-8 is shown with its bytes escaped, as a table can hold it.
-    uri = place if place.isascii() else os.fsencode(place).decode("utf-8", "backslashreplace")
+    uri = shown(place)
     try:
         status = os.stat(place)  # noqa: PTH116  (a Path for each of a million files costs more than the call)
     except (OSError, ValueError):

@@ -13,12 +13,11 @@ from collections.abc import Callable, Collection, Sequence
 from types import TracebackType
 from typing import TYPE_CHECKING, NamedTuple, Self
 
-from etl.changes import Change, Known
+from etl.changes import Change
 from etl.footprint import release
-from etl.keys import lake_key
 from etl.lake import Lake, StagedFile
-from etl.policies import KEYED
-from etl.report import UNDETECTED, FileResult, Report
+from etl.naming import keyed
+from etl.report import FileResult, Report
 from etl.staging import Settings
 
 if TYPE_CHECKING:
@@ -82,7 +81,6 @@ class Waves:
         self._begun = contextlib.ExitStack()
         self._reading: Callable[[Sequence[Work]], ReadOut] | None = None
         self._waiting: list[Change] = []
-        self._undetected: set[str] = set()
 
     def __enter__(self) -> Self:
         return self
@@ -92,16 +90,13 @@ class Waves:
     ) -> None:
         self._begun.__exit__(kind, error, trace)
 
-    def take(self, found: Sequence[Change], known: Known) -> None:
-        """Take in some files, and what was known of them."""
-        before = known[UNDETECTED]
+    def take(self, found: Sequence[Change]) -> None:
+        """Take in some files."""
         for change in found:
-            if change.kind == "unchanged":
+            if not change.is_read:
                 self._report.add_unchanged(change)
                 continue
             self._waiting.append(change)
-            if change.file.uri in before:
-                self._undetected.add(change.file.uri)
             if len(self._waiting) >= self._settings.wave_files:
                 self.read()
 
@@ -112,7 +107,6 @@ class Waves:
         from etl.parts import Work
 
         changes, self._waiting = self._waiting, []
-        undetected, self._undetected = self._undetected, set()
         is_later = self._reading is not None
         if is_later:
             release()
@@ -122,10 +116,16 @@ class Waves:
         read = reading(works)
         if is_last:
             self._readers.pool.dismiss()
-        kinds = {change.file.uri: change.kind for change in changes if change.kind != "new"}
-        del changes, works
+        told = {change.file.uri: change for change in changes}
+        undetected = {uri for uri, change in told.items() if change.was_undetected}
         for result in read.results:
-            result.change = kinds.get(result.uri, "new")
+            change = told[result.uri]
+            result.former = change.former
+            result.is_news = bool(change.former) or not result.is_known_as(change.known)
+            # Of a longer file its beginning has told whether it has grown.
+            if change.kind != "grown" or result.change == "new":
+                result.change = change.kind
+        del changes, works, told
         finish(self._lake, self._settings, self._report, read.results, read.staged, undetected, is_later=is_later)
 
     def _begin(self) -> Callable[[Sequence[Work]], ReadOut]:
@@ -145,13 +145,6 @@ class Waves:
         return self._reading
 
 
-def keyed(lake: Lake, settings: Settings) -> Settings:
-    """The settings with the key of the lake's pseudonyms, where the policy needs one."""
-    if settings.redact not in KEYED or settings.key is not None:
-        return settings
-    return settings._replace(key=lake_key(lake.id, make=not settings.dry_run))
-
-
 def finish(
     lake: Lake, settings: Settings, report: Report, read: Sequence[FileResult], staged: Sequence[StagedFile],
     undetected: Collection[str] = (), *, is_later: bool = False,
@@ -159,9 +152,10 @@ def finish(
     """Commit what was read, and count it. `undetected` are the files among these that no adapter read before; a wave
     is a later one where the run has committed another.
     """
-    if (read or staged) and not settings.dry_run:
+    news = [result for result in read if result.is_news]
+    if (news or staged) and not settings.dry_run:
         from etl.committing import commit
 
-        commit(lake, settings, report, read, staged, undetected, is_later=is_later)
+        commit(lake, settings, report, news, staged, undetected, is_later=is_later)
     for result in read:
         report.add(result)

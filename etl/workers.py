@@ -12,7 +12,7 @@ from typing import NamedTuple
 
 from etl.detection import Skipped, detect
 from etl.errors import SourceError
-from etl.growing import add, counted
+from etl.growing import add, before_growth, counted, grown_or_replaced
 from etl.lake import StagedFile
 from etl.opening import LineDigest
 from etl.parts import LEAST, SHARE, Work, is_parted, names_records, parts
@@ -175,7 +175,7 @@ class _Parted:
     def __init__(self, work: Work, adapter: str) -> None:
         self.work = work
         self.adapter = adapter
-        self.digest = LineDigest()
+        self.digest = LineDigest(before_growth(work.file, work.known))
         self.handed_out = self.read = 0
         self.complete = False
         self.whole = False
@@ -197,6 +197,7 @@ class _Parted:
         first.beginning = first.beginning or counted(first, settings)
         first.parsed = (first.rejects.total(), first.ignored.total())
         first.sha256, first.size = self.digest.hexdigest(), self.digest.size
+        first.change = grown_or_replaced(self.digest, self.work.known)
         if self.digest.whole:
             first.reached = Reached(self.digest.whole, self.digest.lines, self.digest.lines_hexdigest())
         return first

@@ -84,15 +84,17 @@ def exit_code(reports: Sequence[Report], *, fail_on_reject: bool) -> int:
 
 
 def warn_of_milder(report: Report, lake: str, policy: str) -> None:
-    """A line for each source that was read under a milder policy than rows of it that were there already."""
-    if not (report.rows.added or report.rows.replaced):
+    """A line for each source of which something was read under a milder policy than rows of it that were there already:
+    its rejects and the names of its files are written also where no row is new.
+    """
+    read = {source for source, adapter in report.sums if adapter is not None}
+    if not read or report.dry_run:
         return
     from etl.cli.tables import note
     from etl.harmless import harmless_line
     from etl.lake import Lake
     from etl.lake.rules import FROM_MILD, policies_in, strictest
 
-    read = {source for source, _adapter in report.sums}
     for source, policies in sorted(policies_in(Lake.open(lake), read, most=_FILES_LOOKED_AT).items()):
         before = strictest(policies)
         if FROM_MILD.index(policy) < FROM_MILD.index(before):

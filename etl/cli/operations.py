@@ -88,13 +88,13 @@ def _replay(lake: str, as_json: bool, source: str | None, reason: str | None, re
     from etl.lake import Lake
     from etl.pipeline import replay
 
-    opened = Lake.open(lake)  # a lake that is not there is not to be made
+    Lake.open(lake)  # a lake that is not there is not to be made
     with shown_progress() as progress:
         report = replay(
             lake,
             source=source,
             reason=reason,
-            redact=redact or _policy_of_rejects(opened, source),
+            redact=redact,
             pseudonym_key=pseudonym_key(),
             now=dt.datetime.now(dt.UTC),
             progress=progress,
@@ -104,20 +104,6 @@ def _replay(lake: str, as_json: bool, source: str | None, reason: str | None, re
     else:
         print_summary(report, lake)
     return DONE_WITH_FAILURES if report.has_failed() else DONE
-
-
-def _policy_of_rejects(lake: Lake, source: str | None) -> str:
-    """The one under which rejects are read again: a file is read whole, and what was replaced of it is to stay so."""
-    from etl.errors import UsageError
-    from etl.lake.rules import policies_in, strictest
-
-    names = {file.partition["source"] for file in lake.live("rejects")}
-    chosen = names if source is None else names & {source}
-    policies = {name: strictest({"secrets", *found}) for name, found in sorted(policies_in(lake, chosen).items())}
-    if len({*policies.values()}) > 1:
-        said = ", ".join(f"{name}: {policy}" for name, policy in policies.items())
-        raise UsageError(f"sources with rejects went through several policies of redaction ({said}): give --source")
-    return next(iter(policies.values()), "secrets")
 
 
 def _rows(lake: str, query: str, values: Mapping[str, str | None]) -> list[dict[str, Any]]:

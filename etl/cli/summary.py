@@ -9,7 +9,7 @@ from rich.text import Text
 
 from etl.cli.tables import console
 from etl.harmless import harmless_line
-from etl.report import Report
+from etl.report import STATES, Report
 from etl.results import said_of
 
 RULES_SHOWN = 5
@@ -44,7 +44,9 @@ def _lines(report: Report) -> Iterator[tuple[str, str]]:
     """Label and text of every line that has something to say."""
     told = report.to_json()
     files = told["files"]
-    yield "files", f"{files['seen']:,} seen: " + _counts(files, ("new", "grown", "unchanged", "skipped", "failed"))
+    always = ("new", "grown", "unchanged", "skipped", "failed")
+    shown = tuple(state for state in (*STATES, "vanished") if state in always or files[state])
+    yield "files", f"{files['seen']:,} seen: " + _counts(files, shown)
     for adapter, sums in told["by_adapter"].items():
         made = _plural(sums["rows"], "row")
         if report.dry_run and not sums["rows"] and sums["records_used"]:
@@ -93,7 +95,7 @@ def _next(report: Report, lake: str) -> Iterator[str]:
     if report.has_failed():
         yield f"etl sources --state failed{where}    files that could not be read, and why"
     files = report.to_json()["files"]
-    if files["skipped"] and not files["new"] + files["grown"] + files["unchanged"]:
+    if files["skipped"] + files["failed"] == files["seen"] and files["skipped"]:
         yield f"etl sources --state skipped{where}    files that are no conversation logs, and why"
     if report.rejects():
         yield f"etl rejects{where}    records that could not be used, and what to do"

@@ -287,7 +287,8 @@ def _redactor(lake: Lake, policy: str) -> Redactor:
     from etl.policies import KEYED
     from etl.redact import Redactor
 
-    return Redactor(policy, pseudonym_key() or (lake_key(lake.id) if policy in KEYED else None))
+    key = pseudonym_key()
+    return Redactor(policy, key or (lake_key(lake.id) if policy in KEYED else None), lambda: lake_key(lake.id))
 
 
 def _masked(redactor: Redactor, table: str, rows: pa.Table) -> pa.Table:

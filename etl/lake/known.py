@@ -39,6 +39,11 @@ class KnownFile(NamedTuple):
     read_bytes: int | None = None
     read_sha256: str | None = None
     read_counts: str | None = None
+    error: str | None = None
+
+    def whole(self) -> KnownFile:
+        """The same of a file that is to be read from its beginning."""
+        return self._replace(read_bytes=None, read_sha256=None, read_counts=None)
 
 
 def known_files(

@@ -213,10 +213,15 @@ class Lake:
             return {}
         return self._commit("rejects", staged, lambda lookup: decide_rejects(lookup, files, after or {}))
 
-    def upsert_sources(self, staged: Sequence[StagedFile], *, still_current: Callable[[], bool] | None = None) -> None:
-        """Says of each staged file (source, uri) what is known now. `still_current` as in `commit_rollouts`."""
+    def upsert_sources(
+        self, staged: Sequence[StagedFile], former: Set[tuple[str, str]] = frozenset(), *,
+        still_current: Callable[[], bool] | None = None,
+    ) -> None:  # fmt: skip
+        """Says of each staged file (source, uri) what is known now, and nothing more of the `former` ones.
+        `still_current` as in `commit_rollouts`.
+        """
         if staged:
-            self._commit("sources", staged, decide_sources, still_current)
+            self._commit("sources", staged, lambda lookup: decide_sources(lookup, former), still_current)
 
     def known_files(
         self, sources: Iterable[str] | None, uris: Sequence[str] | None = None

@@ -81,11 +81,16 @@ def decide_rejects(
     return {(source, uri): count for source, uri, count in kept}
 
 
-def decide_sources(lookup: Lookup) -> None:
-    """Drops the live rows of the files (source, uri) that are staged; of two staged ones the later stays."""
+def decide_sources(lookup: Lookup, former: Set[tuple[str, str]]) -> None:
+    """Drops the live rows of the files (source, uri) that are staged, and of the former ones; of two staged ones the
+    later stays.
+    """
     lookup.load("staged", "source::VARCHAR AS source, uri")
     sources = {file.partition["source"] for file in lookup.files["staged"]}
-    staged = "(source::VARCHAR, uri) IN (SELECT source, uri FROM staged)"
+    pairs = sorted(former)
+    columns = {"source": [source for source, _ in pairs], "uri": [uri for _, uri in pairs]}
+    lookup.table_of("former", pa.table({name: pa.array(values, pa.string()) for name, values in columns.items()}))
+    staged = "(source::VARCHAR, uri) IN (SELECT source, uri FROM staged UNION ALL SELECT source, uri FROM former)"
     lookup.load(
         "live", "uri", where=staged, only=lookup.in_partitions(lambda partition: partition["source"] in sources)
     )

@@ -13,6 +13,7 @@ import pyarrow as pa
 from etl.errors import LakeError, UsageError
 from etl.framing import LIMITS
 from etl.lake import Lake
+from etl.naming import keyed
 from etl.running import run_settings, running
 from etl.schema import Rollout, Step
 from etl.simulator.agent import SeededAgent, seeded_agent
@@ -25,7 +26,6 @@ from etl.simulator.run import OnRows, Output, commit_rows, play_budget, play_job
 from etl.simulator.spec import SOURCE, DomainSpec, Plan, Spec, checked, narrowed, system_prompt_of
 from etl.simulator.tools import as_tools
 from etl.staging import Settings
-from etl.waves import keyed
 
 
 class SimulatedStep(Step):

@@ -8,7 +8,10 @@ import pytest
 
 from etl.cli import cli, run
 from etl.cli.exits import DONE, DONE_WITH_FAILURES, FAILED, WRONG_USAGE
+from etl.pipeline import replay
+from tests.lakes import rows
 
+NOTHING = dict.fromkeys(("grown", "replaced", "moved", "unchanged", "skipped", "failed", "vanished"), 0)
 GOOD = '{"messages": [{"role": "user", "content": "hi"}, {"role": "assistant", "content": "hello"}]}\n'
 
 
@@ -42,7 +45,7 @@ def test_ingest_prints_the_object_of_the_contract(etl, logs, tmp_path):
         "bytes_read", "copies",
     ]  # fmt: skip
     assert told["copies"] == 1, "the same conversation is in two files"
-    assert told["files"] == {"seen": 2, "new": 2, "grown": 0, "unchanged": 0, "skipped": 0, "failed": 0}
+    assert told["files"] == {"seen": 2, "new": 2, **NOTHING}
     assert list(told["rows"]) == ["added", "replaced", "removed", "unchanged"]
     assert told["rejects"] == {"torn_tail": 1}
 
@@ -251,6 +254,8 @@ def test_replay_takes_back_nothing_that_was_redacted(etl, logs, tmp_path):
     assert (code, "1 new" in out) == (DONE, True)
     assert b"EMAIL" in (told := etl("sql", "SELECT final_text FROM rollouts", "--lake", lake)[1].encode())
     assert address.encode() not in told
+    assert replay(lake, source="a").rejects()
+    assert not any(address in str(row) for table in ("rollouts", "rejects") for row in rows(lake, table))
     assert etl("ingest", logs, "--source", "b", "--lake", lake)[0] == DONE
     code, _out, err = etl("rejects", "--replay", "--lake", lake)
     assert (code, "(a: pii, b: secrets): give --source" in err) == (WRONG_USAGE, True)

@@ -57,7 +57,8 @@ def test_a_night_reads_every_source_and_leaves_reports(etl, night):
     kept = json.loads((folder / f"lake/reports/{told['batch_ids'][0]}.json").read_text())
     assert kept["by_source"]["support"]["adapters"] == {"openai_messages": 1}
     code, out, _err = etl("ingest", "--config", night, "--json")
-    assert json.loads(out)["files"] == {"seen": 2, "new": 0, "grown": 0, "unchanged": 2, "skipped": 0, "failed": 0}
+    files = json.loads(out)["files"]
+    assert {name: count for name, count in files.items() if count} == {"seen": 2, "unchanged": 2}
 
 
 def test_a_source_that_is_not_there_costs_itself_alone(etl, night):

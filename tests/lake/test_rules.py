@@ -132,6 +132,19 @@ def test_a_milder_policy_than_before_is_told_and_mended(
     assert "retain" not in err
 
 
+def test_a_milder_policy_is_told_where_no_row_is_new(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, etl: Callable[..., tuple[int, str, str]]
+) -> None:
+    """What is written then are rejects and names of files."""
+    monkeypatch.setenv("ETL_PSEUDONYM_KEY", "11" * 32)
+    where = ("--source", "a", "--lake", tmp_path / "lake")
+    log = _said(tmp_path / "a.jsonl", "nothing personal")
+    log.write_bytes(log.read_bytes() + b"{torn\n")
+    etl("ingest", log, "--redact", "pii", *where)
+    assert "went through pii before" in etl("ingest", log, "--redact", "secrets", "--reparse", *where)[2]
+    assert "before" not in etl("ingest", log, "--redact", "secrets", *where)[2], "nothing was read"
+
+
 def test_versions_are_sets_of_rules() -> None:
     assert covers("secrets-3+k-1+personal-2", "secrets-3+k-1")
     assert not covers("secrets-3+k-1", "secrets-3+k-2")
