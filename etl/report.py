@@ -57,6 +57,8 @@ class Report:
     dry_run: bool = False
     drift: list[Drift] = field(default_factory=list)
     """What its sources do differently from their runs before."""
+    looked_at: set[str] = field(default_factory=set, repr=False)
+    """Sources of which something was looked for, and those of files that were unchanged."""
     results: Results = field(default_factory=Results, repr=False, compare=False)
     """One a file, in no order."""
     sums: dict[tuple[str, str | None], Sums] = field(default_factory=dict, repr=False)
@@ -100,6 +102,8 @@ class Report:
         file, known = change.file, change.known
         assert known is not None
         self._states["unchanged"] += 1
+        if change.source is not None:
+            self.looked_at.add(change.source)
         self.results.add_unchanged(
             file.uri, change.source or "", file.size, file.modified_ns, known.sha256, known.adapter,
             known.adapter_version, known.state, "unchanged",

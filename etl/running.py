@@ -121,5 +121,6 @@ def _known(lake: Lake, source: str | None, uris: Sequence[str]) -> dict[str, dic
 def _keep_report(lake: Lake, settings: Settings, report: Report) -> None:
     """The report stays in the lake, and is held against those of the runs before."""
     at = to_datetime(settings.ingested_at).isoformat()
+    report.looked_at |= {settings.source} if settings.source is not None else set()
     lake.write_report(json.dumps(run_report(report, at), indent=1))
     report.drift = [found for found in drift(source_runs(lake.reports())) if found.batch_id == settings.batch_id]

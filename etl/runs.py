@@ -18,6 +18,8 @@ COMPARED = 7
 """Earlier runs of a source that the last one is held against."""
 LEAST_RECORDS = 20
 """Runs that read fewer records say nothing about rates."""
+LEAST_RUNS = 5
+"""A source with fewer runs before may always have been silent now and then."""
 LESS = 0.5
 """A source that reads less than this share of its median before is worth a look."""
 
@@ -35,7 +37,13 @@ class SourceRun(NamedTuple):
     ignored: int
     failed: int
     adapters: dict[str, int]
-    """Adapter → files it read."""
+    """Adapter → files it read; empty where none gave a record."""
+    silence_is_kept: bool = False
+    """Whether the run would be here if nothing had been new in it: older products kept only runs with news."""
+
+    def is_silent(self) -> bool:
+        """Whether the source was looked at, and nothing that is read was new in it."""
+        return not self.adapters
 
 
 class Drift(NamedTuple):
@@ -44,7 +52,7 @@ class Drift(NamedTuple):
     source: str
     batch_id: str
     kind: str
-    """rejects, ignored, less, formats or failed."""
+    """rejects, ignored, less, silent, formats or failed."""
     message: str
 
 
@@ -56,7 +64,8 @@ def run_report(report: Report, at: str) -> dict[str, Any]:
         read.setdefault(source, Sums()).add(sums)
         adapters.setdefault(source, Counter()).update({} if adapter is None else {adapter: sums.files})
     by_source = {source: _kept(sums, adapters[source]) for source, sums in sorted(read.items())}
-    return {"at": at, **report.to_json(), "by_source": by_source}
+    silent = sorted({*report.looked_at} - read.keys())
+    return {"at": at, **report.to_json(), "by_source": by_source, "silent": silent}
 
 
 def _kept(sums: Sums, adapters: Counter[str]) -> dict[str, Any]:
@@ -66,14 +75,16 @@ def _kept(sums: Sums, adapters: Counter[str]) -> dict[str, Any]:
 
 
 def source_runs(reports: Iterable[str]) -> list[SourceRun]:
-    """The runs that read something, oldest first, out of the texts of reports; one that is none is passed over."""
+    """The runs of each source, oldest first, out of the texts of reports; one that is none is passed over."""
     found: list[SourceRun] = []
     for text in reports:
         try:
             report = json.loads(text)
+            silent = report.get("silent")
+            runs = {**{source: _kept(Sums(), Counter()) for source in silent or ()}, **report["by_source"]}
             found += [
-                SourceRun(report["batch_id"], report["at"], source, **run)
-                for source, run in report["by_source"].items()
+                SourceRun(report["batch_id"], report["at"], source, **run, silence_is_kept=silent is not None)
+                for source, run in runs.items()
             ]
         except (ValueError, KeyError, TypeError, AttributeError):
             continue
@@ -84,17 +95,37 @@ def drift(runs: Sequence[SourceRun]) -> list[Drift]:
     """What the last run of each source does differently from those before it; nothing for a source's first run.
 
     Rates differ when their 95 % Wilson intervals do not overlap. Runs that only looked again at files that are no logs,
-    or at files that fail, as every run does, say nothing of the source.
+    or at files that fail, as every run does, say nothing of the source. Nothing new is a difference where
+    the source gave something new in all of its runs before, or all but one.
     """
     by_source: dict[str, list[SourceRun]] = {}
     for run in runs:
-        if run.adapters or run.failed:
-            by_source.setdefault(run.source, []).append(run)
+        by_source.setdefault(run.source, []).append(run)
     return [
         Drift(source, of_source[-1].batch_id, kind, message)
         for source, of_source in sorted(by_source.items())
-        for kind, message in _differences(of_source[-1], of_source[-1 - COMPARED : -1])
+        for kind, message in _told(of_source)
     ]
+
+
+def _told(runs: Sequence[SourceRun]) -> Iterator[tuple[str, str]]:
+    if runs[-1].is_silent():
+        yield from _silence(runs)
+    heard = [run for run in runs if run.adapters or run.failed]
+    if heard and heard[-1] is runs[-1]:
+        yield from _differences(heard[-1], heard[-1 - COMPARED : -1])
+
+
+def _silence(runs: Sequence[SourceRun]) -> Iterator[tuple[str, str]]:
+    """What a silent run is held against are those before it fell silent; after so many it is how the source is."""
+    fell = len(runs) - next((n for n, run in enumerate(reversed(runs)) if not run.is_silent()), len(runs))
+    before = [run for run in runs[max(0, fell - COMPARED) : fell] if run.silence_is_kept]
+    heard = [run.records_in for run in before if not run.is_silent()]
+    if len(before) < LEAST_RUNS or len(before) - len(heard) > 1 or len(runs) - fell > COMPARED:
+        return
+    usual = statistics.median(heard)
+    if usual >= LEAST_RECORDS:
+        yield "silent", f"nothing new, in the runs before {usual:,.0f} records (median of {len(heard)})"
 
 
 def _differences(last: SourceRun, runs: Sequence[SourceRun]) -> Iterator[tuple[str, str]]:

@@ -128,7 +128,7 @@ def ingest(
         )
     if as_json:
         told = {"agent_homes": [home._asdict() for home in homes]} if agent_homes else {}
-        print_json({**told, **report.to_json()})
+        print_json({**told, **report.to_json(), "drift": [found._asdict() for found in report.drift]})
     else:
         from etl.cli.summary import print_summary
         from etl.cli.tables import note

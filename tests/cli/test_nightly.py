@@ -158,6 +158,41 @@ def test_drift_is_what_the_runs_before_do_not_explain(last, kinds):
     assert drift([_run(9, **last)]) == []
 
 
+@pytest.mark.parametrize(
+    ("heard", "silent", "kinds"),
+    [
+        ("1111111", 1, ["silent"]),
+        ("1111111", 2, ["silent"]),
+        ("1101111", 1, ["silent"]),
+        ("1101101", 1, []),
+        ("1111", 1, []),
+        ("1111111", 8, []),
+        ("", 9, []),
+    ],
+)
+def test_a_source_that_falls_silent_is_told(heard, silent, kinds):
+    runs = [
+        _run(n, records_in=200 * int(each), adapters=("codex",) if each == "1" else ())._replace(silence_is_kept=True)
+        for n, each in enumerate(heard + "0" * silent, 10)
+    ]
+    assert [found.kind for found in drift(runs)] == kinds
+    assert drift([run._replace(silence_is_kept=False) for run in runs]) == []
+
+
+def test_ingest_tells_of_silence(etl, tmp_path):
+    logs, lake = tmp_path / "logs", tmp_path / "lake"
+    logs.mkdir()
+    told = []
+    for number in range(7):
+        if number < 6:
+            lines = (_chat(100 * number + n) for n in range(30))
+            (logs / f"{number}.jsonl").write_text("".join(f"{line}\n" for line in lines))
+        _code, out, _err = etl("ingest", logs, "--lake", lake, "--json")
+        told.append([found["kind"] for found in json.loads(out)["drift"]])
+    assert told == [[]] * 6 + [["silent"]]
+    assert "nothing new, in the runs before 30 records" in etl("ingest", logs, "--lake", lake)[1]
+
+
 def test_a_night_without_news_is_no_drift(etl, night):
     """A file that is no log and one that fails are looked at every night, and say nothing of the others."""
     support = night.parent / "logs/support"
