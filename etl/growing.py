@@ -17,8 +17,8 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 
 from etl.decode import encode
+from etl.digest import Digest
 from etl.lake import KnownFile
-from etl.opening import Digest
 from etl.report import FileResult
 
 if TYPE_CHECKING:

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import bz2
 import codecs
-import hashlib
 import lzma
 import struct
 import tempfile
@@ -23,7 +22,7 @@ from typing import IO, NamedTuple
 
 import zstandard
 
-from etl.decode import count
+from etl.digest import Digest
 from etl.errors import SourceError
 from etl.journal import log_beside, merged
 from etl.remote import is_remote, read_errors
@@ -108,58 +107,6 @@ _DICTIONARY = 256 << 20
 """Bytes of memory that an xz stream may ask for (a zstd stream: 128 MB, the library's own limit)."""
 MOST_GROWTH, FREE = 1_000, 64 << 20
 """What a compressed file or a table may give for each byte that it has, beyond so many bytes."""
-
-
-class Digest:
-    """SHA-256 and size of the bytes on disk, filled while they are read; also of the first `mark` of them."""
-
-    def __init__(self, mark: int = 0) -> None:
-        self.size = 0
-        self._sha256 = hashlib.sha256()
-        self._mark = mark
-        self._of_mark: str | None = None
-
-    def update(self, data: bytes) -> None:
-        self._take(data)
-
-    def _take(self, data: bytes | memoryview) -> None:
-        if self.size < self._mark <= self.size + len(data):
-            first = self._mark - self.size
-            self._sha256.update(data[:first])
-            self._of_mark = self._sha256.hexdigest()
-            self._sha256.update(data[first:])
-        else:
-            self._sha256.update(data)
-        self.size += len(data)
-
-    def begins_with(self, sha256: str | None) -> bool:
-        """Whether that is the digest of the bytes up to the mark."""
-        return self._of_mark is not None and self._of_mark == sha256
-
-    def hexdigest(self) -> str:
-        return self._sha256.hexdigest()
-
-
-class LineDigest(Digest):
-    """Also of the whole lines so far: their bytes, number and digest."""
-
-    def __init__(self, mark: int = 0) -> None:
-        super().__init__(mark)
-        self.whole = self.lines = 0
-        self._of_lines = self._sha256.copy()
-
-    def update(self, data: bytes) -> None:
-        end = data.rfind(b"\n") + 1
-        whole = memoryview(data)
-        if end:
-            self._take(whole[:end])
-            self.whole, self._of_lines = self.size, self._sha256.copy()
-            self.lines += count(data, b"\n")
-        self._take(whole[end:])
-
-    def lines_hexdigest(self) -> str:
-        """Digest of the first `whole` bytes."""
-        return self._of_lines.hexdigest()
 
 
 class Truncated(SourceError):

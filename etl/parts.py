@@ -12,11 +12,12 @@ from typing import NamedTuple
 
 from etl.adapter import Adapter
 from etl.detection import Detection, sample
+from etl.digest import LineDigest
 from etl.errors import SourceError
 from etl.framing import BOM, Limits, is_lines, line_text
 from etl.identity import Occurrences, record_name
 from etl.lake import KnownFile
-from etl.opening import BLOCK, LineDigest, blocks, is_plain, span
+from etl.opening import BLOCK, blocks, is_plain, span
 from etl.remote import is_remote
 from etl.walk import FoundFile
 

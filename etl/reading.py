@@ -14,13 +14,14 @@ from etl.adapter import Adapter, FileContext, adapter_named
 from etl.ahead import AheadReader
 from etl.conversation import Conversation, Fragment, Outcome, Record, Unusable
 from etl.detection import Detection, Skipped, detect
+from etl.digest import Digest, LineDigest
 from etl.errors import LakeError, SourceError
 from etl.events import EventBatch, Taken, Touched
 from etl.framing import GLUED, LIMITS, PADDED, Broken, Framed, frame_lines
 from etl.growing import FEW, Beginning, add, before_growth, counted, grown_or_replaced, known_beginning
 from etl.lake import KnownFile, StagedFile
 from etl.normalise import FileMemory, Refused, Stream, normalise
-from etl.opening import BLOCK, Digest, LineDigest, blocks, small_text, span
+from etl.opening import BLOCK, blocks, small_text, span
 from etl.parts import Part, Work, is_parted, names_in, occurring
 from etl.remote import is_remote
 from etl.report import UNDETECTED, FileResult, Place, Reached

@@ -9,6 +9,7 @@ process that loads for itself.
 
 from __future__ import annotations
 
+import ctypes
 import gc
 import os
 import signal
@@ -27,6 +28,8 @@ FORKS = sys.platform == "linux"
 _BEGIN = "import sys; sys.path[:] = {path!r}; from etl.stem import main; main({fds!r})"
 _ONE_THREAD = {"OPENBLAS_NUM_THREADS": "1", "OMP_NUM_THREADS": "1", "MKL_NUM_THREADS": "1"}
 """Libraries that come with Arrow start a thread for each core when they are loaded."""
+_PR_SET_PDEATHSIG = 1
+"""Of the system's `prctl`: the signal that a process gets when its parent ends."""
 _LOOKS = 0.1
 """Seconds between two looks at which processes have ended."""
 _THREADS = Path("/proc/self/task")
@@ -87,6 +90,7 @@ def begin(policy: str, names: Mapping[str, Connection]) -> Begun:
 
 def main(fds: Sequence[int]) -> None:
     """In the process that was started: be the only worker, or the stem of several."""
+    _end_with_parent()
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # the run hears of it and ends its workers
     run: Connection = Connection(fds[0])
     pipes = [Connection(fd) for fd in fds[1:]]
@@ -104,6 +108,14 @@ def main(fds: Sequence[int]) -> None:
         _fork(run, pipes, names)
     else:
         _start(run, pipes, policy, names)
+
+
+def _end_with_parent() -> None:
+    """End at once when the process is gone that started this one: what it reads nobody waits for any more, and a batch
+    is taken for alive as long as one of its workers is. Elsewhere than on Linux the end of the pipe tells of it.
+    """
+    if FORKS:
+        ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, signal.SIGTERM)
 
 
 def _work(pipe: Connection, name: str) -> None:
@@ -166,6 +178,7 @@ def _be_worker(run: Connection, pipes: Sequence[Connection], number: int, name: 
     code = 1
     try:
         signal.signal(signal.SIGTERM, signal.SIG_DFL)
+        _end_with_parent()
         run.close()
         for other in pipes:
             if other is not pipes[number]:

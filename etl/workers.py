@@ -11,10 +11,10 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import NamedTuple
 
 from etl.detection import Skipped, detect
+from etl.digest import LineDigest
 from etl.errors import SourceError
 from etl.growing import add, before_growth, counted, grown_or_replaced
 from etl.lake import StagedFile
-from etl.opening import LineDigest
 from etl.parts import LEAST, SHARE, Work, is_parted, names_records, parts
 from etl.pool import Pool, are_many
 from etl.reading import Reader

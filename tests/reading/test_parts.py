@@ -20,10 +20,10 @@ from hypothesis import strategies as st
 import etl.stem
 import etl.workers
 from etl.detection import detect
+from etl.digest import LineDigest
 from etl.discover import discover
 from etl.errors import LakeError
 from etl.framing import LIMITS
-from etl.opening import LineDigest
 from etl.parts import Work, is_parted, parts
 from etl.pipeline import ingest
 from etl.pool import Pool
