@@ -26,6 +26,7 @@ if TYPE_CHECKING:
 SAMPLE_RECORDS = 24
 SAMPLE_BYTES = 2 << 20
 HEAD_BYTES = 1 << 16
+_BLANK = b"\xef\xbb\xbf \t\r\n\x00"
 LEAST_SCORE = 0.3
 """Below it, no claim counts."""
 LEAST_LEAD = 0.05
@@ -237,10 +238,17 @@ def _head(first: bytes) -> bytes:
 
 def _first(source: Iterator[bytes], head: list[bytes], size: int) -> Iterator[bytes]:
     """The blocks up to `size` bytes, at a line end where there is one, so that the cut makes no torn record of its
-    own.
+    own. A long blank beginning is passed over: nothing can be told from it.
     """
     read = 0
     for block in source:
+        if not read:
+            text = block.lstrip(_BLANK)
+            if len(block) - len(text) > HEAD_BYTES:
+                block = text
+            if not text:
+                head[:] = [block]
+                continue
         head.append(block)
         read += len(block)
         if read >= size:

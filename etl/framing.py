@@ -71,6 +71,10 @@ def _opened(blocks: Iterator[bytes], line: int = 1, offset: int = 0) -> ByteInpu
     source.more(_LAYOUT_BYTES)
     if offset == 0 and source.data.startswith(BOM):
         source.at = len(BOM)
+    while source.data[source.at : source.at + 1] in SPACE and not source.data[source.at :].strip(SPACE):
+        source.skip(len(source.data))  # a blank beginning may be of any length
+        if not source.more(_LAYOUT_BYTES):
+            break
     return source
 
 

@@ -6,6 +6,7 @@ import bz2
 import gzip
 import io
 import lzma
+import tracemalloc
 import zipfile
 import zlib
 from collections.abc import Callable, Iterator
@@ -18,7 +19,9 @@ import zstandard
 
 import etl
 from etl import opening
+from etl.detection import sample
 from etl.errors import SourceError
+from etl.framing import frame
 from etl.opening import BLOCK, Truncated, blocks
 from tests.lakes import NOW, rows
 from tests.measured import GOOD, cost
@@ -150,3 +153,37 @@ def test_hundreds_of_megabytes_cost_little_memory(name: str, tmp_path: Path) -> 
     assert state == "skipped" if what == "zeros" else ("bomb" in str(error) or "too_long" in spent.files[0][2])
     assert spent.mb < 700
     assert spent.cpu < 30
+
+
+@pytest.mark.parametrize("blank", [b"\n", b"\r\n", b" ", b"\0"])
+@pytest.mark.parametrize("mark", [b"", b"\xef\xbb\xbf"])
+@pytest.mark.parametrize("record", [GOOD, b"[" + GOOD.strip() + b"]", b" " + GOOD])
+def test_what_follows_a_long_blank_beginning_is_read(
+    blank: bytes, mark: bytes, record: bytes, tmp_path: Path, lake: Path
+) -> None:
+    beginning = mark + blank * ((9 << 20) // len(blank))
+    (tmp_path / "a.jsonl").write_bytes(beginning + record)
+    report = etl.ingest([tmp_path / "a.jsonl"], lake=lake, now=NOW)
+    assert [(file.state, file.rows, file.records_in) for file in report.files] == [("done", 1, 1)]
+    assert rows(lake)[0]["source_line"] == beginning.count(b"\n") + 1
+
+
+def test_a_bomb_of_blank_lines_ends_by_its_limit(tmp_path: Path, lake: Path) -> None:
+    (tmp_path / "a.jsonl.bz2").write_bytes(bz2.compress(b"\n" * (80 << 20)))
+    report = etl.ingest([tmp_path / "a.jsonl.bz2"], lake=lake, now=NOW)
+    assert [file.state for file in report.files] == ["failed"]
+    assert "decompression bomb" in str(report.files[0].error)
+
+
+def test_a_blank_beginning_is_not_held(tmp_path: Path) -> None:
+    with (tmp_path / "a.jsonl").open("wb") as file:
+        for _ in range(60):
+            file.write(b"\n" * (1 << 20))
+        file.write(GOOD)
+    tracemalloc.start()
+    try:
+        assert [record.line for record in frame(blocks(tmp_path / "a.jsonl"))] == [(60 << 20) + 1]
+        assert len(sample(tmp_path / "a.jsonl", None, "a.jsonl").values) == 1
+        assert tracemalloc.get_traced_memory()[1] < 16 << 20
+    finally:
+        tracemalloc.stop()
