@@ -68,7 +68,8 @@ def ingest(
             raise UsageError("--map says how to read, and so does --format: give one of them")
         source = source or mapping.name
     check_policy(redact)
-    files = find([paths] if isinstance(paths, (str, Path)) else paths, exclude)
+    roots = [str(path) for path in ([paths] if isinstance(paths, (str, Path)) else paths)]
+    files = find(roots, exclude)
     first = list(islice(files, FIRST))
     with Pool(1 if engine == "ray" else workers) as pool:
         # A lake that is not there yet knows no file: all are read, and workers may load what they need from now on.
@@ -80,7 +81,8 @@ def ingest(
 
         settings = run_settings(lake, now, source, format, redact, limits, dry_run, strict)
         settings = settings._replace(mapping=mapping, key=pseudonym_key)
-        return read_into(settings, chain(first, files), Readers(pool, engine, ray_address), progress, reparse=reparse)
+        readers = Readers(pool, engine, ray_address)
+        return read_into(settings, chain(first, files), readers, progress, reparse=reparse, roots=roots)
 
 
 def replay(

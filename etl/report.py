@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Set
 from dataclasses import dataclass, field
 from itertools import islice
 from operator import add
@@ -113,6 +114,12 @@ class Report:
         """Take in what a commit did to the rows, and how many were put together from events, by adapter."""
         self.rows = RowCounts(*map(add, self.rows, rows))
         self.assembled.update(assembled or {})
+
+    def count_moved(self, digests: Set[str | None]) -> None:
+        """Files with these digests lay in another place before: those that are new have moved."""
+        if digests:
+            moved = sum(file.change == "new" and file.sha256 in digests for file in self.results)
+            self._states.update({"moved": moved, "new": -moved})
 
     def state_counts(self) -> dict[str, int]:
         """Files by what became of them."""

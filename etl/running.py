@@ -22,6 +22,7 @@ from etl.changes import Changes
 from etl.errors import UsageError
 from etl.footprint import settled
 from etl.framing import Limits
+from etl.gone import Gone
 from etl.lake import KnownFile, Lake
 from etl.naming import Names
 from etl.policies import check_policy
@@ -38,9 +39,12 @@ LOT = 10_000
 
 
 def read_into(
-    settings: Settings, files: Iterator[FoundFile], readers: Readers, progress: OnProgress | None, *, reparse: bool
-) -> Report:
-    """Read what is new of these files into the lake; nothing to read makes no lake."""
+    settings: Settings, files: Iterator[FoundFile], readers: Readers, progress: OnProgress | None, *, reparse: bool,
+    roots: Sequence[str] = (),
+) -> Report:  # fmt: skip
+    """Read what is new of these files into the lake; nothing to read makes no lake. `roots` are where they were found:
+    what is known below them and lies there no more is counted.
+    """
     first = list(islice(files, 1))
     if not first and not Lake.begun(settings.lake):
         return Report(settings.batch_id, dry_run=settings.dry_run)
@@ -49,11 +53,15 @@ def read_into(
         version = mapping.adapter_version if mapping else None
         known = partial(_known, opened, source)
         names = Names(opened, settings).of
+        gone = Gone(opened, source, settings.batch_id, roots)
         changes = Changes(known, source, "mapped" if mapping else settings.format, reparse, names, version)
         with Waves(opened, settings, report, readers, Told(progress)) as waves:
             for lot in _lots(chain(first, files), opened):
-                waves.take(changes.of(lot))
+                found = changes.of(lot)
+                gone.take(found)
+                waves.take(found)
             waves.read(is_last=True)
+            gone.tell(report)
     return report
 
 
