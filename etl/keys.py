@@ -10,7 +10,7 @@ from etl.errors import UsageError
 
 LEAST_BYTES = 16
 KEYS = Path("~/.local/state/etl/keys")
-"""Where the keys of lakes are kept for which nobody gives one."""
+"""Where the keys of lakes are kept for which nobody gives one, unless XDG_STATE_HOME names another folder of state."""
 
 
 def given_key(text: str) -> bytes:
@@ -52,4 +52,10 @@ def kept_key(lake_id: str, folder: Path, *, make: bool = True) -> bytes:
 
 def lake_key(lake_id: str, *, make: bool = True) -> bytes:
     """The key of a lake for which nobody gives one; where there is none, and none is to be made, one for this once."""
-    return kept_key(lake_id, KEYS.expanduser(), make=make)
+    usual = KEYS.expanduser()
+    state = os.environ.get("XDG_STATE_HOME")  # noqa: TID251  (it says where the home folder's own place is)
+    folder = Path(state, "etl", "keys") if state else usual
+    name = f"{lake_id}.key"
+    # Keys that were made before this was honoured stay where they are.
+    is_older = os.access(usual / name, os.R_OK) and not os.access(folder / name, os.R_OK)
+    return kept_key(lake_id, usual if is_older else folder, make=make)

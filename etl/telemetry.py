@@ -41,18 +41,21 @@ def send(reports: Sequence[Report]) -> None:
 
 
 def _sums(report: Report) -> Iterator[tuple[str, Mapping[str, str], float]]:
-    """Name, attributes and value of every sum of a run."""
+    """Name, attributes and value of every sum of a run; each with the source, where all of it is of one."""
     told = report.to_json()
+    sources = report.looked_at.union(source for source, _adapter in report.sums)
+    of = {"source": next(iter(sources))} if len(sources) == 1 else {}
     for state, count in told["files"].items():
         if state != "seen":
-            yield "files", {"state": state}, count
+            yield "files", {**of, "state": state}, count
     for change, count in told["rows"].items():
-        yield "rows", {"change": change}, count
+        yield "rows", {**of, "change": change}, count
     for reason, count in told["rejects"].items():
-        yield "rejects", {"reason": reason}, count
+        yield "rejects", {**of, "reason": reason}, count
     for rule, count in told["ignored"].items():
-        yield "ignored", {"rule": rule}, count
-    for adapter, sums in told["by_adapter"].items():
-        yield "records", {"adapter": adapter}, sums["records_in"]
-    yield "seconds", {}, told["seconds"]
-    yield "bytes_read", {}, told["bytes_read"]
+        yield "ignored", {**of, "rule": rule}, count
+    for (source, adapter), sums in report.sums.items():
+        if adapter is not None:
+            yield "records", {"source": source, "adapter": adapter}, sums.records_in
+    yield "seconds", of, told["seconds"]
+    yield "bytes_read", of, told["bytes_read"]

@@ -245,7 +245,7 @@ def redact(lake: str, as_json: bool, redact: str | None, check: bool, dry_run: b
     from etl.cli.values import print_json
     from etl.schema import TABLES
 
-    if check == dry_run:
+    if not (check or dry_run):
         raise click.UsageError("give --check to redact the lake, or --dry-run to only look")
     done = dict.fromkeys(TABLES, (0, 0))
     versions: list[str] = []
@@ -260,9 +260,9 @@ def redact(lake: str, as_json: bool, redact: str | None, check: bool, dry_run: b
     rules = ", ".join(versions)
     if as_json:
         told = [{table: counts[place] for table, counts in done.items()} for place in (0, 1)]
-        print_json({"rules": rules, "rewritten" if check else "older": told[0], "found": told[1]})
+        print_json({"rules": rules, "older" if dry_run else "rewritten": told[0], "found": told[1]})
     else:
-        columns = ("table", "files written anew" if check else "files of older rules", "with findings")
+        columns = ("table", "files of older rules" if dry_run else "files written anew", "with findings")
         print_listing(console(), columns, [[table, *rewritten] for table, rewritten in done.items()])
         note(f"rules: {rules or 'none, as nothing is in the lake'}")
     return DONE

@@ -50,6 +50,10 @@ _OS_ERROR_WORDS = {
     "403 Forbidden": errno.EACCES,
 }
 
+_DENIED = (errno.EACCES, errno.EPERM)
+_WRITES = ("write", "create", "tidy")
+"""How what is being done begins, where it writes."""
+
 _NO_BUCKET = ("NoSuchBucket", "The specified bucket does not exist", "ContainerNotFound")
 
 _COLOUR = re.compile(r"\x1b\[[0-9;]*m")
@@ -84,6 +88,8 @@ def lake_error(doing: str, error: BaseException) -> LakeError:
     if any(words in str(error) for words in _NO_BUCKET):
         return LakeError(f"cannot {doing}: there is no such bucket: make it or choose another lake")
     number = error_number(error)
+    if number in _DENIED and not doing.startswith(_WRITES):
+        return LakeError(f"cannot {doing}: permission denied: let this user read what lies there")
     if number in _ADVICE:
         return LakeError(f"cannot {doing}: {_ADVICE[number]}")
     reason = " ".join(_COLOUR.sub("", str(error)).split()) or type(error).__name__

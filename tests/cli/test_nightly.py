@@ -8,7 +8,9 @@ import pytest
 
 from etl.cli.exits import DONE, DONE_WITH_FAILURES, WRONG_USAGE
 from etl.intervals import Rate
+from etl.report import FileResult, Report
 from etl.runs import SourceRun, drift
+from etl.telemetry import _sums
 from tests.lakes import rows
 
 
@@ -242,3 +244,15 @@ def test_metrics_reach_an_endpoint_and_a_refusal_is_a_note(etl, night, monkeypat
     assert path == "/v1/metrics"
     for name in (b"etl.rows", b"etl.records", b"etl.files", b"openai_messages", b"rollout-etl"):
         assert name in body
+
+
+def test_metrics_name_the_source():
+    report = Report("b")
+    report.add(FileResult("/a", "support", 10, adapter="openai_messages", records_in=3))
+    told = list(_sums(report))
+    assert all(attributes.get("source") == "support" for _name, attributes, _value in told)
+    assert ("records", {"source": "support", "adapter": "openai_messages"}, 3) in told
+    report.add(FileResult("/b", "other", 10, adapter="openai_messages", records_in=4))
+    told = list(_sums(report))
+    assert ("records", {"source": "other", "adapter": "openai_messages"}, 4) in told
+    assert ("bytes_read", {}, 0) in told

@@ -247,7 +247,7 @@ def test_a_lake_is_redacted_after_the_fact(etl, tmp_path, monkeypatch):
         with_retention.retain(86_400_000)
     product.ingest([tmp_path / "a.jsonl"], lake=lake, now=NOW)
     hashes = said(lake)
-    code, out, _err = etl("redact", "--dry-run", "--redact", "pii", "--lake", lake, "--json")
+    code, out, _err = etl("redact", "--check", "--dry-run", "--redact", "pii", "--lake", lake, "--json")
     assert (code, json.loads(out)["found"]["rollouts"], json.loads(out)["older"]["rollouts"]) == (DONE, 1, 1)
     assert "jane" in str(rows(lake))
     code, out, _err = etl("redact", "--check", "--redact", "pii", "--lake", lake, "--json")

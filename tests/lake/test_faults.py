@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import json
 import shutil
 import subprocess
@@ -15,6 +16,7 @@ from deltalake import DeltaTable, Schema
 
 from etl.errors import EtlError, LakeError, UsageError
 from etl.lake import Lake
+from etl.lake.errors import one_line
 from etl.pipeline import ingest
 from etl.query import connect
 from etl.schema import PARTITIONS, arrow_schema
@@ -200,3 +202,12 @@ def test_a_lake_that_cannot_be_written_is_no_fault_of_an_adapter(
     with pytest.raises(LakeError, match="the disk is full"):
         ingest([log], lake=tmp_path / "lake")
     assert len(tried) == 1
+
+
+@pytest.mark.parametrize(
+    ("doing", "advice"),
+    [("read the tables of /lake", "let this user read"), ("write to the lake /lake", "make the folder writable")],
+)
+def test_what_is_denied_says_what_for(doing: str, advice: str) -> None:
+    with pytest.raises(LakeError, match=advice), one_line(doing):
+        raise PermissionError(errno.EACCES, "Permission denied")

@@ -8,6 +8,9 @@ import json
 from pathlib import Path
 from typing import Any
 
+import pytest
+
+from etl.keys import lake_key
 from etl.labels import label
 from etl.lake import Label, Lake
 from etl.pipeline import ingest
@@ -65,3 +68,14 @@ def test_a_label_goes_through_what_its_row_went_through(tmp_path: Path) -> None:
         given = json.dumps(next(found["judgments"] for found in rows(lake) if found["rollout_id"] == row))
         assert [what for what in (SECRET, MAIL) if what in given] == held
         assert not label(lake, row, Label("who", f"from {MAIL}", None, f"with {SECRET}"), pseudonym_key=KEY)
+
+
+def test_the_key_of_a_lake_is_kept_with_the_state_of_its_user(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("etl.keys.KEYS", tmp_path / "usual")
+    monkeypatch.delenv("XDG_STATE_HOME", raising=False)
+    older = lake_key("older")
+    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "state"))
+    newer = lake_key("newer")
+    assert lake_key("older") == older
+    assert [path.name for path in (tmp_path / "state/etl/keys").iterdir()] == ["newer.key"]
+    assert lake_key("newer") == newer
