@@ -67,6 +67,9 @@ COPIES: dict[str, frozenset[str]] = {
 URIS: dict[str, str] = {"rollouts": "source_uri", "rejects": "source_uri", "sources": "uri", "events": "source_uri"}
 """The column of a table that names a file: masked as names are, not counted."""
 
+NAMING: dict[str, str] = {"rejects": "message", "sources": "error"}
+"""The column of a table that tells of its file by that name."""
+
 
 class Plan(NamedTuple):
     """What is to happen to a table."""

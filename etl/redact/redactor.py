@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import cache
 from typing import TYPE_CHECKING, final
 
@@ -13,7 +13,7 @@ import pyarrow as pa
 from etl.errors import UsageError
 from etl.policies import KEYED, check_policy
 from etl.redact import kept, rules
-from etl.redact.leaves import COPIES, UNMASKED, URIS, BytesAsText, Plan, masked_array, string_leaves
+from etl.redact.leaves import COPIES, NAMING, UNMASKED, URIS, BytesAsText, Plan, masked_array, string_leaves
 from etl.redact.search import masked_texts
 from etl.redact.spans import Masked
 from etl.redact.uris import masked_uris
@@ -82,7 +82,7 @@ class Redactor:
             raise UsageError(f"no table is called {name!r}; tables: {', '.join(TABLES)}")
         if self.policy == "none":
             return Redacted(name, table, self.version, _SEAL)
-        masked = _masked(name, self._named(table, URIS[name]), self._personal)
+        masked = _masked(name, self._named(table, URIS[name], NAMING.get(name)), self._personal)
         return Redacted(name, masked, self.version, _SEAL)
 
     def uris(self, uris: Sequence[str]) -> dict[str, str]:
@@ -91,16 +91,18 @@ class Redactor:
             return {}
         return {uri: masked.text for uri, masked in masked_uris(uris, self._personal, self._name_key).items()}
 
-    def _named(self, table: pa.Table, column: str) -> pa.Table:
-        """The rows with what is left of the names of their files."""
+    def _named(self, table: pa.Table, column: str, telling: str | None) -> pa.Table:
+        """The rows with what is left of the names of their files, also in the column `telling` of them."""
         names = table[column].unique().drop_null().to_pylist()
         found = masked_uris(names, self._personal, self._name_key)
         if not found:
             return table
         plan = Plan(frozenset(), frozenset([column]), pa.array(list(found), pa.string()), list(found.values()))
         arrays = [masked_array(chunk, column, plan).array for chunk in table[column].chunks]
+        before = table[column]
         position = table.schema.get_field_index(column)
-        return table.set_column(position, table.schema.field(position), pa.chunked_array(arrays, pa.string()))
+        table = table.set_column(position, table.schema.field(position), pa.chunked_array(arrays, pa.string()))
+        return table if telling is None else _told_by_name(table, telling, before.to_pylist(), found)
 
     def text(self, text: str) -> tuple[str, dict[str, int]]:
         """One text with its secrets replaced, and how often each rule did so.
@@ -168,6 +170,18 @@ def _masked(name: str, table: pa.Table, personal: Personal | None) -> pa.Table:
             arrays = [change.array for change in changes]
             table = table.set_column(position, field, pa.chunked_array(arrays, field.type))
     return _with_counts(table, counts) if _COUNTS in table.column_names else table
+
+
+def _told_by_name(
+    table: pa.Table, column: str, uris: Sequence[str | None], found: Mapping[str, Masked]
+) -> pa.Table:  # fmt: skip
+    """The rows whose texts name their files as these are called now."""
+    texts = [
+        text.replace(uri, found[uri].text) if text and uri is not None and uri in found else text
+        for text, uri in zip(table[column].to_pylist(), uris, strict=True)
+    ]
+    position = table.schema.get_field_index(column)
+    return table.set_column(position, table.schema.field(position), pa.array(texts, pa.string()))
 
 
 def _texts(table: pa.Table, unmasked: frozenset[str]) -> pa.ChunkedArray:

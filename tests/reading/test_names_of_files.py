@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import zipfile
+from collections.abc import Callable
 from pathlib import Path
 
 import pyarrow as pa
@@ -159,6 +160,16 @@ def test_a_name_is_stable_and_hides_what_it_held(parts: list[str]) -> None:
     assert redactor.uris([uri, "/logs/another"]).get(uri, uri) == named
     other = uri.swapcase()
     assert redactor.uris([other]).get(other, other) != named
+
+
+def test_a_lake_is_mended_as_if_it_had_been_read_so(tmp_path: Path, etl: Callable[..., tuple[int, str, str]]) -> None:
+    """Names that a policy changes later are those that it would have given at once, and messages say them too."""
+    _write(tmp_path, PERSONAL_NAMES)
+    _night(tmp_path)
+    assert etl("redact", "--check", "--redact", "pii", "--lake", tmp_path / "lake")[0] == 0
+    told = str([rows(tmp_path / "lake", table) for table in TABLES])
+    assert not [name for name in PERSONAL_NAMES if Path(name).stem in told]
+    assert _night(tmp_path, redact="pii")["unchanged"] == len(PERSONAL_NAMES)
 
 
 def test_no_key_is_made_where_no_name_changes(tmp_path: Path) -> None:
