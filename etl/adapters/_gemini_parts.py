@@ -125,3 +125,22 @@ def _count(metadata: Any, name: str) -> int | None:
 def added(one: int | None, other: int | None) -> int | None:
     """The sum of what is known."""
     return None if one is None and other is None else (one or 0) + (other or 0)
+
+
+def thought_of(item: Any) -> str:
+    """A thought of the model: its subject and what it says."""
+    if isinstance(item, dict):
+        return "\n".join(text for key in ("subject", "description") if (text := text_of(item, key)))
+    return plain(item)
+
+
+def tokens_of(value: Any) -> Tokens | None:
+    """`{input, output, cached, thoughts, tool, total}`: thoughts are beside the output, what tools used beside the
+    input."""
+    if not isinstance(value, dict):
+        return None
+    thought = whole(value.get("thoughts"))
+    read, written = whole(value.get("input")), whole(value.get("output"))
+    found = Tokens(added(read, whole(value.get("tool"))), added(written, thought), whole(value.get("cached")))
+    found.reasoning_tokens = thought
+    return found if found != Tokens() else None

@@ -17,7 +17,7 @@ from etl.adapter import Adapter, FileContext, Sample
 from etl.adapters._blocks import plain
 from etl.adapters._claude_text import echoes, texts_in
 from etl.adapters._gemini_chat import SUMMARY, Chat, Left, Said, agents_in, is_header
-from etl.adapters._gemini_parts import Parts, added, answer_of, exit_of, read_parts
+from etl.adapters._gemini_parts import Parts, answer_of, exit_of, read_parts, thought_of, tokens_of
 from etl.adapters._session import (
     Naming,
     dict_of,
@@ -29,7 +29,6 @@ from etl.adapters._session import (
     summed,
     sure_share,
     text_of,
-    whole,
     without,
 )
 from etl.conversation import (
@@ -312,9 +311,9 @@ class _Reading:
         self._end = None
         message = Message("assistant", found.text, id=text_of(value, "id"), at=value.get("timestamp"))
         message.model, message.parts = text_of(value, "model"), found.other
-        thoughts = [thought for item in list_of(value, "thoughts") if (thought := _thought(item))]
+        thoughts = [thought for item in list_of(value, "thoughts") if (thought := thought_of(item))]
         message.reasoning = "\n".join([*thoughts, *([found.reasoning] if found.reasoning else [])]) or None
-        tokens = _tokens(value.get("tokens"))
+        tokens = tokens_of(value.get("tokens"))
         if tokens is not None:
             self._tokens.append(tokens)
             message.input_tokens, message.output_tokens = tokens.input_tokens, tokens.output_tokens
@@ -348,25 +347,6 @@ def _is_harness(text: str) -> bool:
 def _at(message: Message, value: dict[str, Any]) -> Message:
     message.at = value.get("timestamp")
     return message
-
-
-def _thought(item: Any) -> str:
-    """A thought of the model: its subject and what it says."""
-    if isinstance(item, dict):
-        return "\n".join(text for key in ("subject", "description") if (text := text_of(item, key)))
-    return plain(item)
-
-
-def _tokens(value: Any) -> Tokens | None:
-    """`{input, output, cached, thoughts, tool, total}`: thoughts are beside the output, what tools used beside the
-    input."""
-    if not isinstance(value, dict):
-        return None
-    thought = whole(value.get("thoughts"))
-    read, written = whole(value.get("input")), whole(value.get("output"))
-    found = Tokens(added(read, whole(value.get("tool"))), added(written, thought), whole(value.get("cached")))
-    found.reasoning_tokens = thought
-    return found if found != Tokens() else None
 
 
 def _call(item: Any) -> tuple[ToolCall | None, list[Message]]:
