@@ -43,13 +43,14 @@ class Gone:
         self._kept = 0
         self._named: set[str] = set()
 
-    def take(self, changes: Sequence[Change]) -> None:
-        """Take in files that were found."""
+    def told(self, changes: Sequence[Change]) -> Sequence[Change]:
+        """The same files, which were found."""
         for change in changes if self._folders else ():
             self._kept += not change.is_read
             file = change.file
             if not file.uri.startswith(file.place):
                 self._named.add(file.uri)  # nothing lies there by that name
+        return changes
 
     def tell(self, report: Report) -> None:
         """Say what has gone, once everything is committed."""

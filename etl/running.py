@@ -57,9 +57,7 @@ def read_into(
         changes = Changes(known, source, "mapped" if mapping else settings.format, reparse, names, version)
         with Waves(opened, settings, report, readers, Told(progress)) as waves:
             for lot in _lots(chain(first, files), opened):
-                found = changes.of(lot)
-                gone.take(found)
-                waves.take(found)
+                waves.take(gone.told(changes.of(lot)))
             waves.read(is_last=True)
             gone.tell(report)
     return report

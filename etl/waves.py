@@ -119,12 +119,7 @@ class Waves:
         told = {change.file.uri: change for change in changes}
         undetected = {uri for uri, change in told.items() if change.was_undetected}
         for result in read.results:
-            change = told[result.uri]
-            result.former = change.former
-            result.is_news = bool(change.former) or not result.is_known_as(change.known)
-            # Of a longer file its beginning has told whether it has grown.
-            if change.kind != "grown" or result.change == "new":
-                result.change = change.kind
+            _compare(result, told[result.uri])
         del changes, works, told
         finish(self._lake, self._settings, self._report, read.results, read.staged, undetected, is_later=is_later)
 
@@ -143,6 +138,15 @@ class Waves:
             pool = self._readers.pool
             self._reading = lambda works: workers.read_all(works, settings, pool, on_file)
         return self._reading
+
+
+def _compare(result: FileResult, change: Change) -> None:
+    """Say of what was read how it differs from what was known."""
+    result.former = change.former
+    result.is_news = bool(change.former) or not result.is_known_as(change.known)
+    # Of a longer file its beginning has told whether it has grown.
+    if change.kind != "grown" or result.change == "new":
+        result.change = change.kind
 
 
 def finish(
