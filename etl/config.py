@@ -24,6 +24,7 @@ from typing import Annotated, Any, Literal
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator, model_validator
 
 from etl.errors import UsageError, faults
+from etl.limits import MAX_DEPTH
 from etl.policies import POLICIES
 
 
@@ -45,6 +46,7 @@ class SourceSettings(_Table):
     ray_address: str | None = None
     exclude: tuple[str, ...] | None = None
     max_record_mb: Annotated[int, Field(ge=1)] | None = None
+    max_nesting: Annotated[int, Field(ge=1, le=MAX_DEPTH)] | None = None
 
     @field_validator("redact")
     @classmethod

@@ -17,8 +17,7 @@ from typing import Any, NamedTuple
 
 import msgspec
 
-MAX_DEPTH = 400
-"""Deepest nesting of a record; deeper ones are rejected, since every later reader recurses too."""
+from etl.limits import MAX_DEPTH
 
 MORE_TEXT = "more text after the value"
 """What JsonError says where a whole value was decoded; its `position` is then where the rest begins."""

@@ -13,15 +13,15 @@ import msgspec
 
 from etl.conversation import Record
 from etl.decode import MORE_TEXT, JsonError, RecordDecoder, decode
+from etl.limits import LIMITS, Limits
 from etl.scanning import (
     HEAD,
-    LIMITS,
     OPENERS,
+    RAISE_LENGTH,
     SPACE,
     Broken,
     ByteInput,
     Framed,
-    Limits,
     broken,
     end_of_value,
     pass_space,
@@ -323,4 +323,6 @@ def _value(source: ByteInput, limits: Limits, in_array: bool) -> Iterator[Framed
     yield resumed(source, JsonError("no value begins or ends here", 0, False), limits)
 
 
-__all__ = ["BOM", "LIMITS", "Broken", "Framed", "Limits", "frame", "frame_lines", "is_lines", "line_text"]
+__all__ = [
+    "BOM", "LIMITS", "RAISE_LENGTH", "Broken", "Framed", "Limits", "frame", "frame_lines", "is_lines", "line_text",
+]  # fmt: skip

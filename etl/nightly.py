@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from etl.config import Config, SourceConfig
 from etl.errors import SourceError, UsageError
-from etl.framing import Limits
+from etl.limits import Limits
 from etl.pipeline import ingest
 
 if TYPE_CHECKING:
@@ -74,7 +74,11 @@ def _read(
     lake: str, source: SourceConfig, reparse: bool, dry_run: bool, now: datetime | None, progress: OnProgress | None,
     pseudonym_key: bytes | None,
 ) -> Report:  # fmt: skip
-    limits = Limits() if source.max_record_mb is None else Limits(record_bytes=source.max_record_mb << 20)
+    limits = Limits()
+    if source.max_record_mb is not None:
+        limits = limits._replace(record_bytes=source.max_record_mb << 20)
+    if source.max_nesting is not None:
+        limits = limits._replace(nesting=source.max_nesting)
     return ingest(
         source.paths,
         lake=lake,

@@ -25,8 +25,8 @@ import zstandard
 from etl.digest import Digest
 from etl.errors import SourceError
 from etl.journal import log_beside, merged
+from etl.limits import LIMITS
 from etl.remote import is_remote, read_errors
-from etl.scanning import LIMITS
 from etl.tabular import SNIFFED, columnar, delimited_lines, delimiter
 from etl.zipped import named, opened
 

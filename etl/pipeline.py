@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 
 from etl.discover import find
 from etl.errors import UsageError
-from etl.framing import LIMITS, Limits
+from etl.limits import LIMITS, Limits
 from etl.policies import check_policy
 from etl.pool import Pool, are_many
 from etl.remote import is_remote

@@ -21,9 +21,9 @@ from pathlib import Path
 from etl.changes import Changes
 from etl.errors import UsageError
 from etl.footprint import settled
-from etl.framing import Limits
 from etl.gone import Gone
 from etl.lake import KnownFile, Lake
+from etl.limits import Limits
 from etl.naming import Names
 from etl.policies import check_policy
 from etl.report import UNDETECTED, Report

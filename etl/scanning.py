@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from typing import NamedTuple, TypeAlias
+from typing import TypeAlias
 
 import msgspec
 
 from etl.conversation import Record
-from etl.decode import MAX_DEPTH, TOO_DEEP, JsonError
+from etl.decode import TOO_DEEP, JsonError
 from etl.errors import SourceError
+from etl.limits import MAX_DEPTH, Limits
 
 SPACE = b" \t\r\n\x00"
 OPENERS = (b"{", b"[", b'"')
@@ -18,25 +19,10 @@ _TOKEN = re.compile(rb'"[^"\\]*(?:\\.[^"\\]*)*("|\Z)|[{}\[\]]', re.DOTALL)
 _NEXT_VALUE = re.compile(rb"\n[{\[]")
 HEAD = 1024
 """Bytes kept of a record that is too long."""
+RAISE_LENGTH = "to read it, raise --max-record-mb and give --reparse"
 
 
 _PLACEHOLDER = re.compile(rb"<[A-Z][A-Z _-]{2,60}>")
-
-
-class Limits(NamedTuple):
-    """What a record may cost."""
-
-    nesting: int = MAX_DEPTH
-    """Deepest nesting of a record; deeper ones are rejected, since every later reader recurses too."""
-
-    record_bytes: int = 64 << 20
-    """Longest record; longer ones are rejected unread."""
-    whole_array_bytes: int = 64 << 20
-    """An array up to this size is decoded at once, a larger one element by element."""
-
-
-LIMITS = Limits()
-"""The limits where nobody sets others."""
 
 
 class Broken(msgspec.Struct, gc=False):
@@ -99,7 +85,7 @@ class ByteInput:
 
 
 def too_long(head: bytes, line: int, offset: int, length: int, limits: Limits) -> Broken:
-    message = f"record of {length} bytes is longer than the limit of {limits.record_bytes}; raise the limit to read it"
+    message = f"record of {length} bytes is longer than the limit of {limits.record_bytes}; {RAISE_LENGTH}"
     return Broken("too_long", message, head, line, offset, length=length)
 
 
@@ -122,7 +108,9 @@ def broken(raw: bytes, line: int, offset: int, tail: bool, error: JsonError) -> 
             tail=True,
         )
     if str(error).startswith(TOO_DEEP):
-        return Broken("too_deep", f"{error}; flatten it to read it", raw, line, offset)
+        deepest = str(error) == f"{TOO_DEEP} {MAX_DEPTH} levels"
+        advice = "flatten it to read it" if deepest else "to read it, raise --max-nesting and give --reparse"
+        return Broken("too_deep", f"{error}; {advice}", raw, line, offset)
     return Broken("not_json", f"not a JSON record (byte {offset + error.position}: {error})", raw, line, offset)
 
 

@@ -11,10 +11,10 @@ import pyarrow as pa
 from etl.columns import column, rollouts_table
 from etl.decode import encode
 from etl.events import Taken, events_table
-from etl.framing import Limits
 from etl.growing import counts_text
 from etl.identity import reject_id
 from etl.lake import StagedFile, StagingWriter
+from etl.limits import Limits
 from etl.pool import PART_BYTES
 from etl.report import FileResult, Place
 from etl.row import Row

@@ -14,7 +14,7 @@ from typing import Any
 from etl.adapters._sqlite import MAGIC, Stored, stored_records
 from etl.conversation import Record
 from etl.decode import JsonError, decode
-from etl.framing import Broken, Framed, Limits
+from etl.framing import RAISE_LENGTH, Broken, Framed, Limits
 
 _FRAME = b"context.span_id"
 _OWN = b"span_annotations"
@@ -53,7 +53,7 @@ def _framed(value: dict[str, Any], number: int, limits: Limits) -> Framed:
     except RecursionError:
         return Broken("bad_json", "a row that is nested too deep", str(value.get("context")).encode(), number, 0)
     if len(raw) > limits.record_bytes:
-        message = f"a row of {len(raw)} bytes, more than the limit; raise it with --max-record-mb"
+        message = f"a row of {len(raw)} bytes, more than the limit; {RAISE_LENGTH}"
         return Broken("too_long", message, raw[:4096], number, 0, length=len(raw))
     try:
         read = decode(raw, limits.nesting)

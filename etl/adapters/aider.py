@@ -17,7 +17,7 @@ from etl.adapters._aider_text import started_in
 from etl.adapters._session import text_of
 from etl.conversation import Conversation, Ignored, Outcome, Record, Unusable
 from etl.decode import encode
-from etl.framing import BOM, Broken, Framed, Limits, frame
+from etl.framing import BOM, RAISE_LENGTH, Broken, Framed, Limits, frame
 
 _SILENT = "silent_session"
 _HEADER = b"# aider chat started at "
@@ -128,9 +128,7 @@ def _section(lines: list[bytes], size: int, line: int, offset: int, limits: Limi
     if not raw.removeprefix(BOM).strip():
         return
     if size > limits.record_bytes:
-        message = (
-            f"section of {size} bytes is longer than the limit of {limits.record_bytes}; raise the limit to read it"
-        )
+        message = f"section of {size} bytes is longer than the limit of {limits.record_bytes}; {RAISE_LENGTH}"
         yield Broken("too_long", message, raw[:1024], line, offset, length=size)
         return
     head = lines[0].removeprefix(BOM)

@@ -13,6 +13,7 @@ import click
 
 from etl.cli.nightly import exit_code, nightly, send_metrics, warn_of_milder
 from etl.cli.options import format_option, json_option, lake_option, pseudonym_key, redact_option
+from etl.limits import MAX_DEPTH, Limits
 
 if TYPE_CHECKING:
     from etl.homes import AgentHome
@@ -59,6 +60,13 @@ _NOTHING_NAMED = "name what to read: PATH..., --agent-homes or --config etl.toml
     help="Reject records longer than this, in MiB.",
 )
 @click.option(
+    "--max-nesting",
+    type=click.IntRange(1, MAX_DEPTH),
+    default=MAX_DEPTH,
+    show_default=True,
+    help="Reject records nested deeper than so many levels.",
+)
+@click.option(
     "--agent-homes", is_flag=True, help="Also read the sessions of coding agents in their usual places on this machine."
 )
 @click.option("--reparse", is_flag=True, help="Read unchanged files again, for example after an adapter changed.")
@@ -80,6 +88,7 @@ def ingest(
     redact: str,
     exclude: tuple[str, ...],
     max_record_mb: int,
+    max_nesting: int,
     agent_homes: bool,
     reparse: bool,
     dry_run: bool,
@@ -96,7 +105,6 @@ def ingest(
     """
     from etl.cli.progress import shown_progress
     from etl.cli.values import print_json
-    from etl.framing import Limits
     from etl.pipeline import ingest as run_ingest
 
     if config_path is not None:
@@ -120,7 +128,7 @@ def ingest(
             redact=redact,
             pseudonym_key=pseudonym_key(),
             exclude=exclude,
-            limits=Limits(record_bytes=max_record_mb << 20),
+            limits=Limits(nesting=max_nesting, record_bytes=max_record_mb << 20),
             reparse=reparse,
             dry_run=dry_run,
             now=dt.datetime.now(dt.UTC),

@@ -31,6 +31,7 @@ _FROM_CONFIG = {
     "ray_address": "--ray-address",
     "exclude": "--exclude",
     "max_record_mb": "--max-record-mb",
+    "max_nesting": "--max-nesting",
     "agent_homes": "--agent-homes",
 }
 """What the file says of each source, and nothing else may say."""

@@ -11,8 +11,8 @@ from typing import Any, NamedTuple, overload
 import pyarrow as pa
 
 from etl.errors import LakeError, UsageError
-from etl.framing import LIMITS
 from etl.lake import Lake
+from etl.limits import LIMITS
 from etl.naming import keyed
 from etl.running import run_settings, running
 from etl.schema import Rollout, Step

@@ -42,7 +42,7 @@ def test_ingest_prints_the_object_of_the_contract(etl, logs, tmp_path):
     told = json.loads(out)
     assert list(told) == [
         "batch_id", "files", "records_in", "records_used", "rows", "rejects", "ignored", "by_adapter", "seconds",
-        "bytes_read", "copies",
+        "bytes_read", "copies", "drift",
     ]  # fmt: skip
     assert told["copies"] == 1, "the same conversation is in two files"
     assert told["files"] == {"seen": 2, "new": 2, **NOTHING}
@@ -244,6 +244,17 @@ def test_replay_reads_rejects_again_after_a_fix(etl, logs, tmp_path):
     assert (code, out, err) == (DONE, "", "no rejects\n")
     code, out, _err = etl("rejects", "--replay", "--lake", lake)
     assert (code, "0 seen" in out) == (DONE, True)
+
+
+def test_nesting_is_a_limit_that_can_be_set(etl, tmp_path):
+    lake, log = tmp_path / "lake", tmp_path / "deep.jsonl"
+    log.write_text(GOOD.replace('{"messages"', '{"extra": ' + "[" * 60 + "]" * 60 + ', "messages"', 1) + "\n")
+    _code, out, _err = etl("ingest", log, "--lake", lake, "--max-nesting", "50", "--json")
+    assert json.loads(out)["rejects"] == {"too_deep": 1}
+    _code, out, _err = etl("rejects", "--lake", lake, "--json")
+    assert "raise --max-nesting and give --reparse" in json.loads(out)["rejects"][0]["message"]
+    _code, out, _err = etl("ingest", log, "--lake", lake, "--reparse", "--json")
+    assert (json.loads(out)["rejects"], json.loads(out)["rows"]["added"]) == ({}, 1)
 
 
 def test_replay_takes_back_nothing_that_was_redacted(etl, logs, tmp_path):
