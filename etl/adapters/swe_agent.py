@@ -63,7 +63,7 @@ def _is_trajectory(value: dict[str, Any]) -> bool:
 
 
 def _trajectory(record: Record, value: dict[str, Any]) -> Conversation | Unusable:
-    history = items(value, "history")
+    history = [parsed(turn) if isinstance(turn, str) and turn[:1] == "{" else turn for turn in items(value, "history")]
     demonstration = [turn for turn in history if isinstance(turn, dict) and turn.get("is_demo")]
     turns = [turn for turn in history if not (isinstance(turn, dict) and turn.get("is_demo"))]
     steps = items(value, "trajectory")
