@@ -40,10 +40,14 @@ def take_text(rest: dict[str, Any], keys: tuple[str, ...]) -> str | None:
     return None
 
 
+def opened(item: Any) -> Any:
+    """What is said by a message that was logged as JSON in a string; any other as it is."""
+    return parsed(item) if type(item) is str and item[:1] == "{" else item
+
+
 def chat_messages(item: Any) -> list[Message] | str:
     """The message (and the results in its blocks, as messages of their own), or the reason why it is none."""
-    if type(item) is str and item[:1] == "{":
-        item = parsed(item)
+    item = opened(item)
     if type(item) is not dict:
         return "bad_message"
     logged = item.get("role")

@@ -8,7 +8,7 @@ from typing import Any
 import msgspec
 
 from etl.adapters._blocks import plain
-from etl.adapters._chat import chat_messages
+from etl.adapters._chat import chat_messages, opened
 from etl.adapters._rollouts import count, items, obj, text
 from etl.conversation import Message, Tokens, Verdict
 
@@ -63,7 +63,7 @@ def read_messages(value: dict[str, Any], model: str | None) -> Reading | str:
     answers = _answers(value)
     reading = Reading([], text(_choice(obj(value, "output")).get("stop_reason")))
     for logged in items(value, "messages") or _pooled(value):
-        turn = resolved(logged, attachments)
+        turn = opened(resolved(logged, attachments))
         read = chat_messages(_plain_turn(turn))
         if isinstance(read, str):
             return read

@@ -7,13 +7,23 @@ format's own; a node may be several messages, where an answer called tools.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import msgspec
 
 from etl.adapters._branches import Branch, Tree, branches, name_of
+from etl.adapters._claude_lines import is_global
 from etl.adapters._session import summed
 from etl.conversation import Conversation, Identity, Message, Record, Tokens, Verdict
+from etl.decode import encode
+from etl.identity import digest
+
+
+def chat_key(made_by: str, name: str | None, first: Sequence[Any]) -> str:
+    """A chat is known by its id where that is unique by its making, else by that and what its first message says."""
+    if name is not None and is_global(name):
+        return name
+    return f"{made_by}:{digest(encode([name, *first]).encode('utf-8', 'surrogatepass'))}"
 
 
 class Said(msgspec.Struct):

@@ -12,14 +12,11 @@ from typing import Any, ClassVar
 from etl.adapter import FileContext
 from etl.adapters._blocks import identifier
 from etl.adapters._branches import Tree
-from etl.adapters._claude_lines import is_global
 from etl.adapters._librechat_parts import answer, failure
 from etl.adapters._records import ClaimAdapter, left
 from etl.adapters._rollouts import count, items, obj, text
-from etl.adapters._tree_rows import Said, Talk, rows
+from etl.adapters._tree_rows import Said, Talk, chat_key, rows
 from etl.conversation import Ignored, Message, Outcome, Record, Unusable, Verdict
-from etl.decode import encode
-from etl.identity import digest
 from etl.times import instant
 
 _MESSAGE = frozenset({"messageId", "parentMessageId", "isCreatedByUser"})
@@ -162,11 +159,8 @@ def _typed(item: dict[str, Any]) -> bool:
 
 
 def _key(name: str | None, nodes: dict[str, dict[str, Any]]) -> str:
-    if name is not None and is_global(name):
-        return name
     first = next(iter(nodes.values()))
-    told = [name, first.get("messageId"), first.get("createdAt"), first.get("text")]
-    return f"librechat:{digest(encode(told).encode('utf-8', 'surrogatepass'))}"
+    return chat_key("librechat", name, [first.get("messageId"), first.get("createdAt"), first.get("text")])
 
 
 def _said(item: dict[str, Any]) -> Said:

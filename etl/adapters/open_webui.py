@@ -16,17 +16,15 @@ from etl.adapters._api_rows import joined_pieces
 from etl.adapters._blocks import identifier, plain, read
 from etl.adapters._branches import Tree
 from etl.adapters._chat import parsed
-from etl.adapters._claude_lines import is_global
 from etl.adapters._open_webui_text import shown
 from etl.adapters._records import left
 from etl.adapters._rollouts import items, obj, text
 from etl.adapters._run_values import usage_of
 from etl.adapters._sqlite import names_tables, records
-from etl.adapters._tree_rows import Said, Talk, rows
+from etl.adapters._tree_rows import Said, Talk, chat_key, rows
 from etl.conversation import Ignored, Message, Outcome, Record, Tokens, ToolCall, Unusable, Verdict
-from etl.decode import Decoded, encode
+from etl.decode import Decoded
 from etl.framing import Framed, Limits
-from etl.identity import digest
 
 _ROLES = {"user": "user", "assistant": "assistant", "system": "system"}
 _TABLES = ("chat", "chatidtag", "chat_message", "chat_file", "prompt", "modelfile", "channel", "knowledge", "feedback")
@@ -175,12 +173,8 @@ def _nodes(value: dict[str, Any], alone: list[Record]) -> tuple[dict[str, dict[s
 
 
 def _key(name: str | None, nodes: dict[str, dict[str, Any]]) -> str:
-    """A chat is known by its id where that is unique by its making, else by the first message with its time."""
-    if name is not None and is_global(name):
-        return name
     first = next(iter(nodes.values()))
-    told = [name, first.get("id"), first.get("timestamp"), first.get("content")]
-    return f"open_webui:{digest(encode(told).encode('utf-8', 'surrogatepass'))}"
+    return chat_key("open_webui", name, [first.get("id"), first.get("timestamp"), first.get("content")])
 
 
 def _at(node: dict[str, Any]) -> float:

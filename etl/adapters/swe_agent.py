@@ -14,7 +14,7 @@ from typing import Any
 from etl.adapter import Adapter, FileContext, Sample
 from etl.adapters._blocks import identifier
 from etl.adapters._blocks import read as read_blocks
-from etl.adapters._chat import chat_messages, parsed
+from etl.adapters._chat import chat_messages, opened, parsed
 from etl.adapters._rollouts import count, items, obj, text
 from etl.conversation import Conversation, Message, Outcome, Record, Tokens, ToolCall, Unusable
 
@@ -63,7 +63,7 @@ def _is_trajectory(value: dict[str, Any]) -> bool:
 
 
 def _trajectory(record: Record, value: dict[str, Any]) -> Conversation | Unusable:
-    history = [parsed(turn) if isinstance(turn, str) and turn[:1] == "{" else turn for turn in items(value, "history")]
+    history = [opened(turn) for turn in items(value, "history")]
     demonstration = [turn for turn in history if isinstance(turn, dict) and turn.get("is_demo")]
     turns = [turn for turn in history if not (isinstance(turn, dict) and turn.get("is_demo"))]
     steps = items(value, "trajectory")

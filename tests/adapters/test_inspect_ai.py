@@ -14,6 +14,7 @@ import zstandard
 
 from etl import ingest
 from etl.adapter import adapters
+from etl.adapters._inspect_samples import read_messages
 from tests.contract.harness import read
 from tests.lakes import NOW, rows
 
@@ -126,3 +127,13 @@ def test_a_pool_of_messages_stands_for_the_messages() -> None:
     sample = _sample(messages=[], message_pool=pool, events=[event], attachments={"7": "Two."})
     (row,) = read(_log(sample), INSPECT).rows
     assert [message["content"] for message in row["messages"]] == ["Add.", "2?", "Two."]
+
+
+def test_a_message_that_is_json_in_a_string_is_read_as_what_it_says():
+    turns = [
+        {"role": "user", "content": "Hi", "source": "input"},
+        {"role": "tool", "content": "no", "error": {"type": "timeout"}},
+    ]
+    plain, texts = (read_messages({"messages": each}, None) for each in (turns, [json.dumps(turn) for turn in turns]))
+    assert plain == texts
+    assert texts.messages[1].failed
