@@ -136,4 +136,5 @@ def test_a_message_that_is_json_in_a_string_is_read_as_what_it_says():
     ]
     plain, texts = (read_messages({"messages": each}, None) for each in (turns, [json.dumps(turn) for turn in turns]))
     assert plain == texts
+    assert not isinstance(texts, str)
     assert texts.messages[1].failed
