@@ -11,6 +11,7 @@ from etl.adapters._claude_text import texts_in
 from etl.adapters._codex_lines import ITEM, Line
 from etl.adapters._codex_results import End, condition_of, end_of, invocation_of, output_of, tell
 from etl.adapters._codex_text import is_harness, parted
+from etl.adapters._codex_turn_items import call_of
 from etl.adapters._session import dict_of, list_of, noted, runs, text_of, without
 from etl.conversation import Message, ToolCall
 
@@ -21,6 +22,7 @@ _OUTPUTS = frozenset({"function_call_output", "custom_tool_call_output", "tool_s
                       "local_shell_call_output", "mcp_tool_call_output"})  # fmt: skip
 _PASSED_ON = ("internal_chat_message_metadata_passthrough", "metadata")
 
+_TEXTS = ("aggregated_output", "formatted_output", "stdout")
 _LABEL = re.compile(r"<image(?: name=([^<>\n]{0,80}))?>|</image>")
 
 
@@ -77,6 +79,8 @@ class Items:
             return
         if who == "reasoning":
             self._think(line, text)
+            if rest:
+                self._tell(line, {"type": line.type, **rest})
             return
         self._speak(line, text)
         if rest:
@@ -96,10 +100,8 @@ class Items:
         if answer is not None:
             tell(answer, line.type, end, texts_in(call.arguments) if call is not None else ())
             return
-        if call is None and line.type == "mcp_tool_call_end":
-            tool, arguments = invocation_of(line.payload)
-            call = ToolCall(tool, arguments, name, at=line.time)
-            self._called(line, call)
+        if call is None and not self._running():
+            call = self._ran(line, name, end)
         if call is None:
             self._session.note(line)
             return
@@ -111,9 +113,36 @@ class Items:
         if name:
             self._results[name] = message
 
+    def _running(self) -> bool:
+        """Whether a call waits for its result: what ends meanwhile under a name of its own ran inside it."""
+        for entry in reversed(self._session.entries):
+            if entry.message.role == "assistant":
+                return any(call.id not in self._results for call in entry.message.calls or () if call.actor == "agent")
+            if entry.message.role != "tool":
+                return False
+        return False
+
+    def _ran(self, line: Line, name: str | None, end: End) -> ToolCall | None:
+        """The call that only its end tells of, told; None where there is none."""
+        if line.type == "mcp_tool_call_end":
+            tool, arguments = invocation_of(line.payload)
+            call = ToolCall(tool, arguments, name, at=line.time)
+        elif not line.done or (made := call_of(line.type, line.payload)) is None:
+            return None
+        else:
+            call, keys = made
+            end.rest = without(end.rest, *keys, *(key for key in _TEXTS if end.rest.get(key) == end.text))
+        self._called(line, call)
+        return call
+
     def _searched(self, line: Line) -> None:
         """Read the end of a search: its call is an item; what was found is told here alone."""
         known = any(call.arguments == without(dict_of(line.payload, "action"), "type") for call in self._searches)
+        made = call_of(line.type, line.payload) if line.done and not known and not self._running() else None
+        if made is not None:
+            self._called(line, made[0])
+            self._session.note(line, without(line.payload, "call_id", *made[1]))
+            return
         found = without(line.payload, "type", "call_id", *(("action", "query") if known else ()))
         self._session.note(line, found if known else None)
 

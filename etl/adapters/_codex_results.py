@@ -156,7 +156,7 @@ def end_of(kind: str, event: dict[str, Any]) -> End:
         text = "\n".join(plain(event[key]) for key in ("stdout", "stderr") if event.get(key))
         return End(text, None, not success if isinstance(success, bool) else None, duration, without(rest, "success"))
     code = event.get("exit_code")
-    failed = code != 0 if type(code) is int else None
+    failed = code != 0 if type(code) is int else True if event.get("status") in ("failed", "declined") else None
     text = text_of(event, "formatted_output", "aggregated_output", "stdout") or ""
     return End(text, None, failed, duration, rest)
 

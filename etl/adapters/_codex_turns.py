@@ -12,7 +12,19 @@ from typing import Any
 import msgspec
 
 from etl.adapters._codex_items import Items
-from etl.adapters._codex_lines import COMPACTED, CONTEXT, EVENT, ITEM, META, NOTE, Line, header, parent_of
+from etl.adapters._codex_lines import (
+    COMPACTED,
+    CONTEXT,
+    EVENT,
+    ITEM,
+    META,
+    NOTE,
+    USAGE,
+    Line,
+    base_of,
+    header,
+    parent_of,
+)
 from etl.adapters._codex_text import mark_repeats, spoken
 from etl.adapters._codex_tokens import Counter
 from etl.adapters._session import canonical, dict_of, inherited, list_of, noted, summed, text_of, without
@@ -29,10 +41,10 @@ _ENDS_OF_CALLS = frozenset({"exec_command_end", "mcp_tool_call_end", "patch_appl
 
 def conversations(key: str, lines: list[Line], family: Mapping[str, list[Line]]) -> Iterator[Conversation]:
     """The thread of a session first, then what was rolled back; nothing where another row has all that is said."""
-    session = _Session(key, lines)
+    own = header(key, lines)
+    session = _Session(key, lines, own)
     for line in lines:
         session.take(line)
-    own = header(key, lines)
     parent = None if own is None else parent_of(own.payload)
     known = parent is None or parent in family
     silent = all(entry.message.inherited or entry.message.role == "system" for entry in session.entries)
@@ -43,6 +55,8 @@ def conversations(key: str, lines: list[Line], family: Mapping[str, list[Line]])
         main.parent = Identity(parent)
         if parent not in family:
             session.flags.add("ambiguous_parent")
+            if own is not None and base_of(own.payload) is not None:
+                session.flags.add("truncated_source")
     yield main
     for branch in session.left:
         yield session.branch(branch, main)
@@ -54,6 +68,7 @@ class Entry(msgspec.Struct, gc=False, eq=False):
     message: Message
     records: list[Record]
     tokens: list[Tokens]
+    ordinal: int | None = None
 
 
 class _Left(msgspec.Struct, gc=False):
@@ -66,7 +81,7 @@ class _Left(msgspec.Struct, gc=False):
 class _Session:
     """A session being read, line by line."""
 
-    def __init__(self, key: str, lines: list[Line]) -> None:
+    def __init__(self, key: str, lines: list[Line], own: Line | None) -> None:
         self.key = key
         self.entries: list[Entry] = []
         self.left: list[_Left] = []
@@ -78,7 +93,7 @@ class _Session:
         self._waiting: dict[str, Any] = {}
         """What the next message is told with."""
         self._early: list[Tokens] = []
-        self._counter = Counter()
+        self._counter = Counter(lines, own is not None and parent_of(own.payload) is not None)
         self._end: tuple[str, str] | None = None
         """(status, why) where the log says how it ended, until something follows."""
         mark_repeats(lines)
@@ -108,7 +123,7 @@ class _Session:
         if self._waiting:
             message.extra = {**(message.extra or {}), **self._waiting}
             self._waiting = {}
-        entry = Entry(message, [line.record], self._early)
+        entry = Entry(message, [line.record], self._early, line.ordinal)
         self._early = []
         self.entries.append(entry)
         if not message.synthetic:
@@ -127,12 +142,18 @@ class _Session:
             self._waiting.setdefault("notes", []).append(note)
 
     def _meta(self, line: Line) -> None:
-        if line.copied:
+        if line.copied and not line.lent:
             return
+        base = base_of(line.payload)
+        if base is not None and base[0] == self.key:
+            self._revert(base[1])
         instructions = line.payload.get("base_instructions")
         text = text_of(instructions, "text") or text_of(line.payload, "base_instructions", "instructions")
-        if text and not any(entry.message.content == text for entry in self.entries):
+        system = {entry.message.content for entry in self.entries if entry.message.role == "system"}
+        if text and text not in system and not (line.lent and system):
             self.say(line, Message("system", text))
+        if line.copied:
+            return
         said = without(line.payload, "base_instructions", "instructions", "type")
         if not self.extra:
             self.extra = said
@@ -154,7 +175,7 @@ class _Session:
             self._beside(line)
         elif (said := spoken(line)) is not None:
             self._items.spoken(line, *said)
-        elif kind in ("token_count", "turn.completed"):
+        elif kind in ("token_count", "turn.completed", USAGE):
             self._count(line)
         elif kind in _STARTED:
             self._waiting[kind] = {**without(payload, "type"), "at": line.time}
@@ -163,6 +184,8 @@ class _Session:
             if last and not any(entry.message.content.strip() == last.strip() for entry in self.entries[-40:]):
                 self.say(line, Message("assistant", last))
             self.note(line, without(payload, "type", "last_agent_message"))
+            if (why := text_of(payload.get("error"), "message")) is not None:
+                self._end = ("error", why)
         elif kind == "turn_aborted":
             self.note(line)
             reason = text_of(payload, "reason") or kind
@@ -187,17 +210,22 @@ class _Session:
         self.note(line, more)
 
     def _count(self, line: Line) -> None:
-        info = line.payload.get("info") if line.type == "token_count" else line.payload.get("usage")
-        found = self._counter.take(info)
-        rest = without(line.payload, "type", "info", "usage")
+        info = line.payload.get("info")
+        found = self._counter.take(line)
+        rest = {} if line.type == USAGE else without(line.payload, "type", "info", "usage")
         window = info.get("model_context_window") if isinstance(info, dict) else None
         if rest or window is not None:
             self.extra["token_count"] = {**rest, **({"model_context_window": window} if window is not None else {})}
         self._items.close()
-        if found is None or line.copied:
+        if line.copied:
+            return
+        answer = next((e.message for e in reversed(self.entries) if e.message.role == "assistant"), None)
+        name = text_of(line.payload, "response_id")
+        if name is not None and answer is not None and not answer.inherited:
+            answer.extra = {"response_id": name, **(answer.extra or {})}
+        if found is None:
             return
         new, last = found
-        answer = next((e.message for e in reversed(self.entries) if e.message.role == "assistant"), None)
         if answer is not None and not answer.inherited and answer.output_tokens is None:
             answer.input_tokens, answer.output_tokens = last.input_tokens, last.output_tokens
         (self.entries[-1].tokens if self.entries else self._early).append(new)
@@ -211,16 +239,27 @@ class _Session:
         if not asked:
             self.note(line)
             return
-        place = asked[max(0, len(asked) - wanted)]
+        self._leave(asked[max(0, len(asked) - wanted)], line.copied)
+        self._waiting.setdefault("notes", []).append({"type": line.type, "at": line.time, "num_turns": turns})
+
+    def _revert(self, end: int) -> None:
+        """Set aside what a later file of the session goes back behind."""
+        self._items.close()
+        places = (n for n, entry in enumerate(self.entries) if entry.ordinal is not None and entry.ordinal >= end)
+        place = next(places, None)
+        if place is not None:
+            self._leave(place)
+
+    def _leave(self, place: int, copied: bool = False) -> None:
+        """Set the messages from a place on aside."""
         own = self.entries[place:]
-        if not line.copied:
+        if not copied:
             own = [entry for entry in own if not entry.message.inherited]
         before = [entry.message for entry in self.entries[:place]]
         self.entries = self.entries[:place]
         if own and not all(entry.message.inherited for entry in own):
             self.left.append(_Left(before, own))
         self._end = None
-        self._waiting.setdefault("notes", []).append({"type": line.type, "at": line.time, "num_turns": turns})
 
     def _compacted(self, line: Line) -> None:
         self._items.close()
@@ -242,7 +281,7 @@ class _Session:
     def conversation(self, own: Line | None) -> Conversation:
         """The thread as a conversation."""
         messages = [entry.message for entry in self.entries]
-        made = Conversation(messages, [line.record for line in self._lines], native_id=self.key)
+        made = Conversation(messages, [line.record for line in self._lines if not line.lent], native_id=self.key)
         made.conversation_id = self.key
         payload = {} if own is None else own.payload
         spawn = dict_of(dict_of(dict_of(payload, "source"), "subagent"), "thread_spawn")
@@ -251,7 +290,7 @@ class _Session:
         made.model = next((m.model for m in reversed(messages) if m.role == "assistant" and m.model), self.model)
         made.extra, made.flags = self.extra or None, self.flags
         made.usage = summed([tokens for entry in self.entries for tokens in entry.tokens] + self._early)
-        times = [line.at for line in self._lines if line.at is not None]
+        times = [line.at for line in self._lines if line.at is not None and not line.lent]
         made.ended_at = max(times) if times else None
         if self._end is not None:
             made.status, made.finish_reason = self._end[0], self._end[1]

@@ -22,8 +22,10 @@ __all__ = ["SEPARATE", "conversations"]
 
 
 def conversations(family: Sequence[StoredEvent]) -> Iterator[Conversation]:
-    """The rows of every session of a family; none of a session in which nobody says anything."""
+    """The rows of every session of a family; none of one in which nobody says anything of its own."""
     for session in sessions(family):
+        if session.copied == len(session.messages) > 0:
+            continue
         undone = text_of(dict_of(session.info, "revert"), "messageID")
         cut = next((n for n, each in enumerate(session.messages) if each.info.get("id") == undone), None)
         live = _Reading(session, session.messages[:cut])
@@ -44,8 +46,11 @@ class _Reading:
         self._provider: str | None = None
         self._ended: float | None = None
         self.talk.messages += inherited(before)
-        for spoken in messages:
+        for number, spoken in enumerate(messages):
             self._take(spoken)
+            if number + 1 == session.copied and not before:
+                self.talk.messages = inherited(self.talk.messages)
+                self.talk.tokens.clear()
         for error in session.errors if not before else ():
             self.talk.note({"type": "error", "error": error.get("error")})
             self.talk.ended = ("error", _error_text(dict_of(error, "error")))
@@ -60,7 +65,8 @@ class _Reading:
         if branch:
             made.parent, made.flags = Identity(key), {"abandoned"}
         else:
-            made.parent = Identity(parent) if parent and parent != key else None
+            parent = parent if parent and parent != key else self._session.origin
+            made.parent = Identity(parent) if parent else None
             made.extra = _told(info)
         made.ended_at = self._ended
         last = next((message for message in reversed(self.talk.messages) if message.role == "assistant"), None)

@@ -7,7 +7,7 @@ from typing import Any
 
 import msgspec
 
-from etl.adapters._session import canonical, dict_of, list_of, stored, text_of
+from etl.adapters._session import canonical, dict_of, list_of, real, stored, text_of
 from etl.conversation import Record, StoredEvent
 
 SEPARATE = "message "
@@ -32,6 +32,10 @@ class Session(msgspec.Struct):
     messages: list[Spoken]
     records: list[Record]
     errors: list[dict[str, Any]]
+    origin: str | None = None
+    """The session that this one was forked from, as what it begins with tells."""
+    copied: int = 0
+    """How many messages it has from there."""
 
 
 class _Found(msgspec.Struct):
@@ -61,7 +65,44 @@ def sessions(family: Sequence[StoredEvent]) -> list[Session]:
         into = found.setdefault(key, _Found())
         into.records.append(event.record)
         _take(into, value)
-    return [_session(key, each) for key, each in sorted(found.items())]
+    return _forked([_session(key, each) for key, each in sorted(found.items())])
+
+
+def _forked(found: list[Session]) -> list[Session]:
+    """Say of each session what it has from one that began before it: equal messages of the same times."""
+    if len(found) < 2:
+        return found
+    asked = {id(session): [_like(spoken) for spoken in session.messages] for session in found}
+    heads: dict[str, list[Session]] = {}
+    for session in sorted(found, key=_begun):
+        own = asked[id(session)]
+        earlier = heads.setdefault(own[0] or session.key if own else session.key, [])
+        for other in earlier:
+            pairs = zip(own, asked[id(other)], strict=False)
+            same = next(
+                (n for n, (a, b) in enumerate(pairs) if a is None or a != b), min(len(own), len(other.messages))
+            )
+            if same > session.copied:
+                session.origin, session.copied = other.key, same
+        earlier.append(session)
+    return found
+
+
+def _begun(session: Session) -> tuple[float, str]:
+    return (real(dict_of(session.info, "time").get("created")) or 0, session.key)
+
+
+def _like(spoken: Spoken) -> str | None:
+    """What a message and its copy have in common: all but the ids; None where it has no time."""
+    time = dict_of(spoken.info, "time")
+    if type(time.get("created")) not in (int, float):
+        return None
+    parts = [
+        {key: part.get(key) for key in ("type", "text", "tool", "callID")}
+        for part in spoken.parts
+        if part.get("type") in ("text", "reasoning", "tool")
+    ]
+    return canonical([spoken.info.get("role"), time["created"], parts])
 
 
 def _take(into: _Found, value: Any) -> None:

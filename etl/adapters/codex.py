@@ -2,7 +2,8 @@
 
 `parse` keeps every line that says something under its session; `assemble` puts sessions together with those that they
 were forked or spawned from. What becomes of lines is told where it is done: `_codex_lines` (what a line is, copied
-history), `_codex_turns` (who says what), `_codex_results` (outputs), `_codex_tokens` (usage).
+history), `_codex_turn_items` (items of turns), `_codex_turns` (who says what), `_codex_results` (outputs),
+`_codex_tokens` (usage).
 
 Rows. A session is a row with an empty branch. Turns that were rolled back are a row of their own with `parent_id`, flag
 `abandoned`. A fork and a sub-agent are rows of their own session id with `parent_id`; what they copied is inherited.
@@ -17,7 +18,17 @@ from collections.abc import Iterable, Iterator, Sequence
 from typing import Any, ClassVar
 
 from etl.adapter import Adapter, FileContext, Sample
-from etl.adapters._codex_lines import BARE_ITEMS, META, classify, header, lines_of, mark_copied, parent_of, session_of
+from etl.adapters._codex_lines import (
+    BARE_ITEMS,
+    META,
+    classify,
+    header,
+    lines_of,
+    mark_copied,
+    parent_of,
+    session_of,
+    with_base,
+)
 from etl.adapters._codex_turns import conversations
 from etl.adapters._session import Naming, sessions, text_of
 from etl.conversation import Conversation, Ignored, Outcome, Record, StoredEvent, Unusable
@@ -35,7 +46,6 @@ _NOISE = {
     "codex/event/raw_item": "a raw piece of the stream; items come whole",
     "raw_response_item": "a copy of an item",
     "item_started": "a copy of an item",
-    "item_completed": "a copy of an item",
 }
 _STATE = "world_state"
 _OLD_STATE = "record_type"
@@ -47,7 +57,7 @@ class Codex(Adapter):
     """Session files of Codex CLI and of its desktop program, plain or compressed."""
 
     name = "codex"
-    version = 3
+    version = 4
     about = "Codex CLI rollouts: JSON Lines of session_meta, turn_context, response_item and event_msg, forks included"
     spans_files = True
     ignores: ClassVar[dict[str, str]] = {
@@ -100,7 +110,7 @@ class Codex(Adapter):
             parent = None if own is None else parent_of(own.payload)
             mark_copied(key, lines, None if parent is None or parent == key else found.get(parent))
         for key in sorted(found):
-            yield from conversations(key, found[key], found)
+            yield from conversations(key, with_base(key, found), found)
 
 
 def _refused(record: Record) -> Outcome | None:

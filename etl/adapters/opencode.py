@@ -2,7 +2,8 @@
 
 The storage has one JSON file a session, a message and a part, joined by their ids; `opencode.db` has the same as rows;
 an export is one object `{info, messages: [{info, parts}]}`; a stream has the parts of one run, a line each. A session
-that lies in several of these is one row. A call and its result are one part, rewritten as it goes on.
+that lies in several of these is one row. A call and its result are one part, rewritten as it goes on. A fork is a
+session that begins with copies of another's messages, under ids of their own, with their times.
 """
 
 from __future__ import annotations
@@ -34,7 +35,7 @@ class OpenCode(Adapter):
     """Sessions of OpenCode."""
 
     name = "opencode"
-    version = 2
+    version = 3
     about = "OpenCode sessions: storage files (session, message, part), opencode.db, exports {info, messages}, streams"
     scores_share = True
     spans_files = True
@@ -57,6 +58,7 @@ class OpenCode(Adapter):
     def parse(self, records: Iterable[Record], file: FileContext) -> Iterator[Outcome]:
         """A fragment for each record, under its session; a part that names only its message is linked to it."""
         folder = _message_folder(file)
+        homes: dict[str, str] = {}
         for record in records:
             value = record.value
             if not isinstance(value, dict):
@@ -68,7 +70,7 @@ class OpenCode(Adapter):
             elif not _is_known(value):
                 yield Unusable(record, "no_id", "a session, a message or a part has an id; this has none")
             else:
-                yield _fragment(record, value, folder)
+                yield _fragment(record, value, folder, homes)
 
     def assemble(self, family: Sequence[StoredEvent]) -> Iterator[Conversation]:
         """The rows of each session."""
@@ -110,24 +112,37 @@ def _message_folder(file: FileContext) -> str | None:
     return parts[-2] if len(parts) > 3 and parts[-3] == "part" else None
 
 
-def _fragment(record: Record, value: dict[str, Any], folder: str | None) -> Fragment:
+def _fragment(record: Record, value: dict[str, Any], folder: str | None, homes: dict[str, str]) -> Fragment:
+    """The fragment of a record; `homes` has the session of each session and message that its file tells of."""
     info = dict_of(value, "info")
     time = dict_of(info or value, "time")
     at = time.get("created", time.get("start", value.get("timestamp")))
     if info or "messages" in value:
-        return Fragment(record, text_of(info, "id", "sessionID") or _named(record), at=at)
+        first = next((dict_of(message, "info") for message in list_of(value, "messages")), {})
+        return Fragment(record, text_of(info, "id", "sessionID") or _named(record), _asked_at(first), at)
     part = dict_of(value, "part")
-    session = text_of(value, "sessionID") or text_of(part, "sessionID")
+    role, message = text_of(value, "role"), text_of(value, "messageID")
+    session = text_of(value, "sessionID") or text_of(part, "sessionID") or homes.get(message or "")
     if part:
         return Fragment(record, session or _named(record), at=at)
-    role, message = text_of(value, "role"), text_of(value, "messageID")
+    if role is not None and session is not None and session in homes:
+        homes[text_of(value, "id") or ""] = session
+        return Fragment(record, session, _asked_at(value), at)
     if role is not None or session is None:
         link = text_of(value, "id") if role is not None else message or (folder if _is_part(value) else None)
         if role is None and link is None and not _is_part(value):
-            return Fragment(record, text_of(value, "id") or _named(record), at=at)
+            named = text_of(value, "id") or _named(record)
+            homes[named] = named
+            return Fragment(record, named, at=at)
         payload = None if message or role is not None or link is None else {**value, "messageID": link}
         return Fragment(record, session or f"{SEPARATE}{link or _named(record)}", link, at, payload)
     return Fragment(record, session, at=at)
+
+
+def _asked_at(message: dict[str, Any]) -> str | None:
+    """What a person's message and its copy in a fork have in common: when it was asked."""
+    created = dict_of(message, "time").get("created")
+    return f"asked at {created}" if message.get("role") == "user" and type(created) in (int, float) else None
 
 
 def _is_known(value: dict[str, Any]) -> bool:

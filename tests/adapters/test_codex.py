@@ -238,7 +238,7 @@ def test_a_person_may_write_tags_of_their_own(text: str) -> None:
 
 def test_sample_secrets_and_unknown_lines(samples: Path, lake: Path) -> None:
     report = read_in(lake, samples / "codex")
-    assert report["ignored"] == {"record_type": 2, "unknown_type:tide_report": 1}
+    assert report["ignored"] == {"record_type": 2, "unknown_type:tide_report": 1, "world_state": 1}
     assert "FAKE0000" not in json.dumps([row["messages"] for row in rows(lake)])
 
 
@@ -287,3 +287,67 @@ def test_an_event_alone_tells_what_an_editor_puts_before_a_request(tmp_path: Pat
     (row,) = rows(lake)
     assert (row["prompt"], row["n_turns"]) == ("Mend it.", 1)
     assert any("turn_context" in (info["extra"] or "") for info in row["message_info"])
+
+
+def _item(rollout: Rollout, kind: str, **item: Any) -> None:
+    rollout.event("item_completed", thread_id="own", turn_id="t1", item={"type": kind, **item})
+
+
+def test_numbered_lines_tell_what_was_copied_or_lies_elsewhere(samples: Path, lake: Path) -> None:
+    read_in(lake, *sorted((samples / "codex").glob("sluice*.jsonl")))
+    by_agent = {(row["agent"], row["status"]): row for row in rows(lake)}
+    main, again = by_agent["codex", "error"], by_agent["codex", "completed"]
+    mender = by_agent["mender", "completed"]
+    assert [row["usage"]["input_tokens"] for row in (main, again, mender)] == [1500, 550, 300]
+    assert [text for text, inherited in _texts(again) if not inherited] == [
+        "Then take the test out.",
+        "I would rather mend the gate.",
+    ]
+    assert again["messages"][:5] == main["messages"][:5]
+    assert _texts(mender)[:2] == [("Do the tests of the gate pass?", True), ("Mend the gate.", False)]
+    assert {again["parent_id"], mender["parent_id"]} == {main["rollout_id"]}
+    assert ("The hinge was bent; the gate shuts.", False) in _texts(main)
+    assert [step["tool"] for step in main["steps"]] == ["exec", "spawn_agent"]
+    assert [(step["status"], step["duration_ms"]) for step in mender["steps"]] == [("error", 800.0)]
+
+
+def test_what_is_told_as_items_of_turns_alone_is_told(tmp_path: Path, lake: Path) -> None:
+    rollout = Rollout("own", history_mode="paginated")
+    _item(rollout, "UserMessage", id="u", content=[{"type": "text", "text": "Dye it."}])
+    _item(rollout, "Reasoning", id="r", summary_text=["In a vat."], raw_content=[])
+    _item(rollout, "CommandExecution", id="c", command=["dye"], status="failed", aggregated_output="dry", exit_code=3)
+    _item(rollout, "McpToolCall", id="m", server="vat", tool="fill", arguments={"l": 9}, status="completed")
+    _item(rollout, "AgentMessage", id="a", content=[{"type": "Text", "text": "Dyed."}])
+    usage = {"input_tokens": 9, "output_tokens": 2}
+    for _ in range(2):
+        rollout.line("token_usage_record", {"thread_id": "own", "response_id": "r1", "usage": usage})
+    read_in(lake, _file(tmp_path, "own.jsonl", rollout))
+    (row,) = rows(lake)
+    assert (row["prompt"], row["final_text"], row["usage"]["input_tokens"]) == ("Dye it.", "Dyed.", 9)
+    assert [message["reasoning_content"] for message in row["messages"]].count("In a vat.") == 1
+    assert [(step["tool"], step["status"]) for step in row["steps"]] == [
+        ("command_execution", "error"),
+        ("mcp__vat__fill", "ok"),
+    ]
+
+
+def test_a_later_file_of_a_session_goes_back_behind_what_it_leaves(tmp_path: Path, lake: Path) -> None:
+    def numbered(rollout: Rollout, first: int) -> Rollout:
+        lines = (json.loads(line) for line in rollout.lines)
+        rollout.lines = [json.dumps({**line, "ordinal": number}) for number, line in enumerate(lines, first)]
+        return rollout
+
+    before = Rollout("own", dual=False)
+    for text in ("Warp?", "Linen.", "Weft?", "Wool."):
+        before.said("user" if text.endswith("?") else "assistant", text)
+    after = Rollout("own", dual=False)
+    after.lines.clear()
+    after.later(100)
+    after.line("session_meta", {"id": "own", "history_base": {"thread_id": "own", "end_ordinal_exclusive": 4}})
+    after.said("user", "Weft, in silk?")
+    after.said("assistant", "Silk.")
+    logs = [_file(tmp_path, "b.jsonl", numbered(before, 0)), _file(tmp_path, "a.jsonl", numbered(after, 4))]
+    read_in(lake, *logs)
+    texts = {tuple(text for text, _ in _texts(row)): row for row in rows(lake)}
+    assert set(texts) == {("Warp?", "Linen.", "Weft, in silk?", "Silk."), ("Warp?", "Linen.", "Weft?", "Wool.")}
+    assert texts["Warp?", "Linen.", "Weft?", "Wool."]["flags"] == ["abandoned"]

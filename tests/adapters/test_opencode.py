@@ -163,3 +163,32 @@ def test_calls_that_failed_though_their_part_is_completed(tmp_path: Path, lake: 
         ("cancelled", None),
         ("ok", None),
     ]
+
+
+def test_a_fork_has_the_copies_that_it_begins_with_from_the_session_before(tmp_path: Path, lake: Path) -> None:
+    def session(key: str, created: int, *said: tuple[str, int, str]) -> dict[str, Any]:
+        messages = []
+        for number, (role, at, text) in enumerate(said):
+            tokens = {"tokens": {"input": at, "output": 1}} if role == "assistant" else {}
+            info = {"id": f"msg_{key}{number}", "sessionID": key, "role": role, "time": {"created": at}, **tokens}
+            part = {"id": f"prt_{key}{number}", "sessionID": key, "messageID": info["id"], "type": "text", "text": text}
+            messages.append({"info": info, "parts": [part]})
+        return {"info": {"id": key, "title": key, "time": {"created": created}}, "messages": messages}
+
+    begun = (("user", 1_000, "Sow rye."), ("assistant", 2_000, "Sown."))
+    first = session("ses_z", 900, *begun, ("user", 3_000, "Water it."), ("assistant", 4_000, "Wet."))
+    fork = session("ses_a", 5_000, *begun, ("user", 6_000, "Reap it."), ("assistant", 7_000, "Too soon."))
+    idle = session("ses_b", 8_000, *begun)
+    stranger = session("ses_c", 9_000, ("user", 1_000, "Sow rye!"), ("assistant", 2_000, "Sown."))
+    for each in (first, fork, idle, stranger):
+        (tmp_path / f"{each['info']['id']}.json").write_text(json.dumps(each), encoding="utf-8")
+    read_in(lake, tmp_path)
+    by_key = {row["conversation_id"]: row for row in rows(lake)}
+    assert {key: row["usage"]["input_tokens"] for key, row in by_key.items()} == {
+        "ses_z": 6_000,
+        "ses_a": 7_000,
+        "ses_c": 2_000,
+    }
+    assert by_key["ses_a"]["parent_id"] == by_key["ses_z"]["rollout_id"]
+    assert by_key["ses_a"]["prompt_len"] == 3
+    assert [bool(info["inherited"]) for info in by_key["ses_a"]["message_info"]] == [True, True, False, False]
