@@ -14,7 +14,7 @@ import msgspec
 
 from etl.adapters._api_bodies import Read, read_body
 from etl.adapters._api_chain import Chain, Memory, Said, is_object, said, state_number
-from etl.adapters._api_choice import CODECS, NO_CONVERSATION, kind_of, model_in, provider_at
+from etl.adapters._api_choice import CODECS, NO_CONVERSATION, kind_of, model_in, provider_at, streamed
 from etl.adapters._api_form import Answered, Body, Choice, Codec, error_text, obj, packed
 from etl.adapters._api_secrets import clean_url, without_credentials
 from etl.adapters._usage import tokens
@@ -22,6 +22,8 @@ from etl.conversation import Fragment, Ignored, Message, Outcome, Record, Tokens
 
 _encode = msgspec.json.Encoder(order="deterministic").encode
 _USAGES = ("usage", "usageMetadata")
+_FIRST_EVENTS = 16
+"""How many events of a stream are asked whose it is: pings and comments of gateways may come first."""
 
 
 class Exchange(msgspec.Struct, gc=False):
@@ -61,7 +63,7 @@ def outcomes(exchange: Exchange, memory: Memory) -> Iterator[Outcome]:
     """The fragments of one call; a named rule for what is no conversation; a reject for what no codec reads."""
     request, response = read_body(exchange.request), read_body(exchange.response)
     url = clean_url(exchange.url) if exchange.url else None
-    kind = exchange.api or kind_of(url, request.value, _whole(response))
+    kind = exchange.api or kind_of(url, request.value, telling(response))
     if kind in NO_CONVERSATION:
         for _ in exchange.records:
             yield Ignored(kind)
@@ -75,11 +77,12 @@ def outcomes(exchange: Exchange, memory: Memory) -> Iterator[Outcome]:
     yield from call.fragments()
 
 
-def _whole(response: Read) -> Any:
-    """Something to tell the API by: the body, or the first event of a stream."""
+def telling(response: Read) -> Any:
+    """Something to tell the API by: the body, or the first event of a stream that tells."""
     if type(response.value) is dict:
         return response.value
-    return next((event for event in response.events or () if type(event) is dict), None)
+    events = [event for event in response.events or () if type(event) is dict]
+    return next((event for event in events[:_FIRST_EVENTS] if streamed(event)), events[0] if events else None)
 
 
 def _speaks(exchange: Exchange, request: Read, response: Read) -> bool:

@@ -8,11 +8,12 @@ from typing import Any
 from urllib.parse import unquote, urlsplit
 
 from etl.adapters._api_anthropic import ANTHROPIC
+from etl.adapters._api_cohere import COHERE
 from etl.adapters._api_converse import CONVERSE
 from etl.adapters._api_form import Body, arr, obj
 from etl.adapters._api_gemini import GEMINI
 from etl.adapters._api_openai import CHAT, COMPLETIONS
-from etl.adapters._api_prompted import COHERE, OLLAMA, PROMPTED
+from etl.adapters._api_prompted import OLLAMA, PROMPTED
 from etl.adapters._api_responses import RESPONSES
 
 CODECS = {
@@ -74,7 +75,7 @@ def kind_of(url: str | None, request: Any, response: Any) -> str | None:
     >>> kind_of(None, {"contents": []}, {})
     'gemini'
     """
-    return _by_path(url) or _by_shape(obj(request), obj(response))
+    return _by_path(url) or streamed(response) or _by_shape(obj(request), obj(response))
 
 
 @functools.lru_cache(4096)
@@ -91,6 +92,36 @@ def _parts(url: str | None) -> tuple[str, str]:
         return parts.hostname or "", parts.path
     except ValueError:
         return "", ""
+
+
+_EVENTS = {
+    **dict.fromkeys(
+        ("message_start", "message_delta", "content_block_start", "content_block_delta", "message_stop"), ANTHROPIC.name
+    ),
+    **dict.fromkeys(
+        ("message-start", "message-end", "content-delta", "tool-call-start", "stream-start", "text-generation"),
+        COHERE.name,
+    ),
+}
+"""Type of a stream's event → whose stream it is."""
+_KEYED_EVENTS = frozenset({"messageStart", "contentBlockStart", "contentBlockDelta", "messageStop"})
+
+
+def streamed(event: Any) -> str | None:
+    """The codec whose stream an event is of, where the event tells by itself.
+
+    >>> streamed({"type": "message_start", "message": {}}), streamed({"type": "ping"})
+    ('anthropic_messages', None)
+    """
+    value = obj(event)
+    kind = value.get("type", value.get("event_type"))
+    if type(kind) is str:
+        if kind.startswith("response.") and ("response" in value or "sequence_number" in value or "item_id" in value):
+            return RESPONSES.name
+        return _EVENTS.get(kind)
+    if value.get("object") == "chat.completion.chunk":
+        return CHAT.name
+    return CONVERSE.name if value.keys() & _KEYED_EVENTS else None
 
 
 _OBJECTS = {

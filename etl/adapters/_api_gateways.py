@@ -33,7 +33,8 @@ STATUS = (
 )  # fmt: skip
 STARTS = (
     "started_at", "start_time", "startTime", "request_created_at", "timestamp", "logging_time", "created_at",
-    "createdAt", "CreatedAt", "Datetime", "time", "ts", "ts_start_ms",
+    "createdAt", "CreatedAt", "Datetime", "time", "ts", "ts_start_ms", "timestamp_ms", "request_time", "event_time",
+    "TimeGenerated",
 )  # fmt: skip
 ENDS = (
     "ended_at", "end_time", "endTime", "completed_at", "response_created_at", "finished_at", "ts_end_ms",

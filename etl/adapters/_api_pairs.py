@@ -7,7 +7,7 @@ from email.utils import parsedate_to_datetime
 from typing import Any
 
 from etl.adapters._api_bodies import read_body
-from etl.adapters._api_calls import Exchange
+from etl.adapters._api_calls import Exchange, telling
 from etl.adapters._api_choice import NO_CONVERSATION, kind_of
 from etl.adapters._api_form import Body, arr, error_text, obj, text, without
 from etl.adapters._api_gateways import (
@@ -58,16 +58,15 @@ def looks(value: Any) -> float:
     if is_stored(value):
         return 0.75
     pair = unwrapped(value)
-    if "custom_id" in value:
-        return 0.0
+    if "custom_id" in value or ("key" in value and "contents" in obj(value.get("request"))):
+        return 0.0  # a line of a batch job
     if pair is None:
         return 0.8 if _is_failure(value) else 0.0
     found = _pair((), pair)
     if not found.captured:
         return 0.8
     asked, answered = read_body(found.request), read_body(found.response)
-    whole = answered.value if type(answered.value) is dict else next(iter(answered.events or ()), None)
-    return 0.95 if kind_of(found.url, asked.value, whole) else 0.0
+    return 0.95 if kind_of(found.url, asked.value, telling(answered)) else 0.0
 
 
 def exchanges(records: Iterable[Record]) -> Iterator[Found]:
@@ -248,6 +247,7 @@ def _pair(records: tuple[Record, ...], value: Body) -> Exchange:
     url = (url or "") + (take(URLS, str) or "")
     made = Exchange(records, request, response, url=url or None)
     status = next((rest.pop(key) for key in STATUS if type(number(rest.get(key))) is int), None)
+    refused = _refused(rest, response) if status is None else None
     if _is_http(request):
         inner = http_exchange((), {"request": request})
         made.request, made.url = inner.request, made.url or inner.url
@@ -274,6 +274,7 @@ def _pair(records: tuple[Record, ...], value: Body) -> Exchange:
     made.scope, made.usage = scope(rest), counts(rest)
     if "error" in rest or "error_message" in rest:
         made.error = error_text(rest.pop("error", None)) or text(rest.pop("error_message", None))
+    made.error = made.error or refused
     if is_hidden(made.request):
         made.request, made.captured = None, False
     if is_hidden(made.response) and (made.response or not made.captured):
@@ -282,6 +283,15 @@ def _pair(records: tuple[Record, ...], value: Body) -> Exchange:
         made.api = "prompted"
     made.log = rest
     return made
+
+
+_FINE = frozenset({"success", "succeeded", "ok", "completed", "complete", "done", "finished", "pending", "running"})
+
+
+def _refused(rest: Body, response: Any) -> str | None:
+    """Why there is no response, where the status of a call is a sentence (batch predictions of Vertex AI)."""
+    status = text(rest.get("status"))
+    return status if status is not None and not response and status.lower() not in _FINE else None
 
 
 def _is_gemini(value: Body) -> bool:

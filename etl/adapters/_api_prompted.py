@@ -101,14 +101,20 @@ def _usage(body: Body) -> Tokens | None:
         body,
         obj(body.get("usage")),
         obj(obj(body.get("usage")).get("tokens")),
+        obj(obj(body.get("meta")).get("tokens")),
         *map(obj, arr(body.get("results"))),
     ]
 
     def first(keys: tuple[str, ...]) -> int | None:
-        return next((found for place in places for key in keys if (found := count(place.get(key))) is not None), None)
+        return next((found for place in places for key in keys if (found := _whole(place.get(key))) is not None), None)
 
-    found = Tokens(first(_IN), first(_OUT))
+    found = Tokens(first(_IN), first(_OUT), first(("cached_tokens",)))
     return found if found != Tokens() else None
+
+
+def _whole(value: Any) -> int | None:
+    """A count, also where it is written as a float (Cohere)."""
+    return count(int(value) if type(value) is float and value.is_integer() else value)
 
 
 def _joined(chunks: Sequence[Any]) -> Body:
@@ -137,4 +143,3 @@ def _grow(said: Body, delta: Body) -> None:
 
 PROMPTED = Codec("prompted", None, _asked, message, _answered, _joined)
 OLLAMA = PROMPTED._replace(name="ollama", provider="ollama")
-COHERE = PROMPTED._replace(name="cohere", provider="cohere")

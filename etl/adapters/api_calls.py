@@ -27,7 +27,7 @@ class ApiCalls(Adapter):
     """Request and response of model APIs: pairs, HAR, recordings of HTTP, SWE-agent's and OpenHands' call logs."""
 
     name = "api_calls"
-    version = 4
+    version = 5
     about = "calls of model APIs: {request, response} pairs, HAR, recordings; Helicone, Portkey, Cloudflare, Vertex AI"
     scores_share = True
     spans_files = True

@@ -21,7 +21,7 @@ class BedrockLog(Adapter):
     """Calls that Bedrock itself logged."""
 
     name = "bedrock_log"
-    version = 3
+    version = 4
     about = (
         "Amazon Bedrock model invocation logs (S3 or CloudWatch): ModelInvocationLog lines of Converse and InvokeModel"
     )

@@ -28,7 +28,7 @@ class HttpCassettes(Adapter):
     """Recorded HTTP exchanges with model APIs."""
 
     name = "http_cassettes"
-    version = 4
+    version = 5
     about = "VCR cassettes: recorded HTTP exchanges with model APIs, in YAML"
     spans_files = True
     splits = True

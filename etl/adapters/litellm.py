@@ -31,7 +31,7 @@ class LiteLlm(Adapter):
     """Calls that went through LiteLLM."""
 
     name = "litellm"
-    version = 3
+    version = 4
     about = "LiteLLM proxy and callbacks: StandardLoggingPayload (standard_logging_object) lines, spend log rows"
     scores_share = True
     spans_files = True

@@ -1,7 +1,8 @@
-"""Batch jobs of OpenAI and Anthropic: the request file and the output files of a job, joined by `custom_id`.
+"""Batch jobs of OpenAI, Anthropic and Gemini: the request file and the output files of a job, joined by `custom_id`.
 
-A job's outputs do not repeat what was asked. A `custom_id` is unique in one job at most, so an output is joined with a
-request only where it is clear with which; each output is a row, and so is each request that has none (yet).
+A job's outputs do not repeat what was asked. A `custom_id` (Gemini: `key`) is unique in one job at most, so an output
+is joined with a request only where it is clear with which; each output is a row, and so is each request that has none
+(yet). Anthropic's requests may also come as they are sent, all in one object.
 """
 
 from __future__ import annotations
@@ -12,11 +13,10 @@ from typing import Any, ClassVar
 import msgspec
 
 from etl.adapter import Adapter, FileContext, Sample
-from etl.adapters._api_calls import Exchange, outcomes
-from etl.adapters._api_chain import Memory
+from etl.adapters._api_alone import alone
+from etl.adapters._api_calls import Exchange
 from etl.adapters._api_choice import NO_CONVERSATION, kind_of
-from etl.adapters._api_form import Body, error_text, obj, text, without
-from etl.adapters._api_rows import conversations
+from etl.adapters._api_form import Body, arr, error_text, obj, text, without
 from etl.adapters._blocks import identifier
 from etl.conversation import Conversation, Fragment, Ignored, Outcome, Record, StoredEvent, Unusable
 from etl.identity import digest
@@ -28,15 +28,17 @@ class OpenAIBatch(Adapter):
     """Requests and outputs of batch jobs."""
 
     name = "openai_batch"
-    version = 3
-    about = "batch jobs: {custom_id, method, url, body} requests joined with {custom_id, response, error} outputs"
+    version = 4
+    about = "batch jobs of OpenAI, Anthropic, Gemini: requests {custom_id | key, …} joined with their outputs"
     scores_share = True
     spans_files = True
+    splits = True
     ignores: ClassVar[dict[str, str]] = NO_CONVERSATION
 
     def score(self, sample: Sample) -> float:
         """The share of values that are a request or an output."""
-        return 0.97 * sum(_is_line(value) for value in sample.values) / len(sample.values) if sample.values else 0.0
+        found = sum(_is_line(value) or bool(_sent(Record(value, b""))) for value in sample.values)
+        return 0.97 * found / len(sample.values) if sample.values else 0.0
 
     def lines_apart(self, sample: Sample) -> bool:
         """Nothing is kept from one record to the next."""
@@ -45,24 +47,25 @@ class OpenAIBatch(Adapter):
     def parse(self, records: Iterable[Record], file: FileContext) -> Iterator[Outcome]:
         """A fragment for each line, by its `custom_id`."""
         for record in records:
-            value = record.value
-            if not _is_line(value):
-                yield Unusable(
-                    record, "no_batch_line", "a batch line has a custom_id and a body, a response or an error"
-                )
-                continue
-            kind = kind_of(text(value.get("url")), None, None)
-            if kind in NO_CONVERSATION:
-                yield Ignored(kind)
-            else:
-                yield Fragment(record, f"batch {identifier(value['custom_id'])}", at=_created(value))
+            for line in _sent(record) or [record]:
+                value = line.value
+                if not _is_line(value):
+                    yield Unusable(line, "no_batch_line", "a batch line has an id and a body, a response or an error")
+                elif (kind := kind_of(text(value.get("url")), None, None)) in NO_CONVERSATION:
+                    yield Ignored(str(kind))
+                else:
+                    yield Fragment(line, f"batch {_name(value)}", at=_created(value))
 
     def assemble(self, family: Sequence[StoredEvent]) -> Iterator[Conversation | Unusable | Ignored]:
         """A row for each output, and for each request without one."""
-        asked = {digest(_encode(_body(event))): event for event in family if _is_request(event.record.value)}
-        outputs = [event for event in family if not _is_request(event.record.value)]
+        asked = {digest(_encode(_body(event))): event for event in family if not _is_output(event.record.value)}
+        outputs = [event for event in family if _is_output(event.record.value)]
         answered: set[int] = set()
         for event in outputs:
+            if _is_request(event.record.value):  # Gemini repeats what was asked
+                answered.add(id(asked.get(digest(_encode(_body(event))))))
+                yield _row(event, event, False)
+                continue
             candidates = _candidates(event, list(asked.values()))
             if len(candidates) == 1:
                 answered.add(id(candidates[0]))
@@ -73,24 +76,51 @@ class OpenAIBatch(Adapter):
 
 
 def _is_line(value: Any) -> bool:
-    return identifier(obj(value).get("custom_id")) is not None and (
-        _is_request(value) or any(type(value.get(key)) is dict for key in ("response", "error", "result"))
-    )
+    held = obj(value)
+    if identifier(held.get("custom_id")) is not None:
+        return _is_request(held) or any(type(held.get(key)) is dict for key in ("response", "error", "result"))
+    if identifier(held.get("key")) is None:
+        return False
+    if "response" in held:
+        return _is_gemini(held["response"])
+    return _is_request(held) or ("request" not in held and type(held.get("error")) is dict)
+
+
+def _is_output(value: Body) -> bool:
+    return not _is_request(value) or _is_gemini(value.get("response"))
+
+
+def _name(value: Body) -> str | None:
+    return identifier(value.get("custom_id")) or identifier(value.get("key"))
+
+
+def _sent(record: Record) -> list[Record]:
+    """The requests of a job as they were sent to Anthropic: `{requests: [{custom_id, params}]}`."""
+    listed = arr(obj(record.value).get("requests"))
+    if not listed or not all(map(_is_line, listed)):
+        return []
+    return [msgspec.structs.replace(record, value=item, raw=_encode(item)) for item in listed]
 
 
 def _is_request(value: Body) -> bool:
-    return type(value.get("body")) is dict or type(value.get("params")) is dict
+    if type(value.get("body")) is dict or type(value.get("params")) is dict:
+        return True
+    return "contents" in obj(value.get("request"))
+
+
+def _is_gemini(response: Any) -> bool:
+    return bool({"candidates", "promptFeedback", "usageMetadata"} & obj(response).keys())
 
 
 def _body(event: StoredEvent) -> Body:
     value = event.record.value
-    return value["body"] if type(value.get("body")) is dict else obj(value.get("params"))
+    return next((value[key] for key in ("body", "params", "request") if type(value.get(key)) is dict), {})
 
 
 def _result(value: Body) -> Body:
-    """The body of an output: OpenAI's response, or Anthropic's message."""
-    result = obj(value.get("result"))
-    return obj(obj(value.get("response")).get("body")) or obj(result.get("message"))
+    """The body of an output: OpenAI's response, Anthropic's message, or Gemini's response, which nothing is around."""
+    result, told = obj(value.get("result")), obj(value.get("response"))
+    return obj(told.get("body")) or obj(result.get("message")) or (told if _is_gemini(told) else {})
 
 
 def _created(value: Body) -> Any:
@@ -109,16 +139,9 @@ def _candidates(output: StoredEvent, asked: list[StoredEvent]) -> list[StoredEve
 
 def _row(request: StoredEvent | None, output: StoredEvent | None, unsure: bool) -> Conversation:
     """One call as a row of its own."""
-    events = [event for event in (request, output) if event is not None]
-    made = _exchange(request, output, tuple(event.record for event in events))
-    stored = []
-    for outcome in outcomes(made, Memory()):
-        assert isinstance(outcome, Fragment), "the API of a batch call is given"
-        payload = _encode(outcome.payload)
-        stored.append(StoredEvent(outcome.key, Record(msgspec.json.decode(payload), payload), outcome.link))
-    row = next(conversations(stored))
+    events = [event for event in (request if request is not output else None, output) if event is not None]
+    row = alone(_exchange(request, output, tuple(event.record for event in events)))
     row.native_id, row.branch = events[0].key, row.branch if output is not None else f"request {row.branch}"
-    row.records = [event.record for event in events]
     if unsure:
         row.flags = {*(row.flags or ()), "ambiguous_parent"}
     return row
@@ -132,7 +155,7 @@ def _exchange(request: StoredEvent | None, output: StoredEvent | None, records: 
     body, sent = _result(answered), _body(request) if request is not None else None
     status = told.get("status_code")
     log = {
-        **without(asked, "body", "params"),
+        **without(asked, "body", "params", "request"),
         **without(answered, "response", "error", "result", "id"),
         "batch_request": answered.get("id"),
         "request_id": told.get("request_id"),
@@ -143,14 +166,20 @@ def _exchange(request: StoredEvent | None, output: StoredEvent | None, records: 
         records,
         sent,
         body or None,
-        "anthropic_messages" if result or "params" in asked else kind or "openai_chat",
+        "anthropic_messages" if result or "params" in asked else kind or _unsaid(answered),
         url=None,
         status=status if type(status) is int else None,
         id=identifier(answered.get("id")) or identifier(body.get("id")),
         error=error_text(answered.get("error")) or error_text(result.get("error")) or _unasked(result),
         log=log,
+        ended_at=answered.get("processed_time"),
         captured=request is not None,
     )
+
+
+def _unsaid(answered: Body) -> str:
+    """The API of a job of which neither request nor response tells: by what the line calls its id."""
+    return "gemini" if "key" in answered and "custom_id" not in answered else "openai_chat"
 
 
 def _unasked(result: Body) -> str | None:
