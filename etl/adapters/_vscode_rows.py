@@ -177,10 +177,12 @@ class Session:
         self.talk.call(call, at)
         rest = without(part, *_CALL)
         shown = shown_text(part.get("pastTenseMessage")) or shown_text(part.get("invocationMessage"))
-        note = {**rest, **without({"shown": shown, "toolSpecificData": without(specific, "rawInput", "commandLine")})}
-        result = answered.pop(name or "", None) or answered.pop(bare(name), None) or _detailed(details, name)
+        result = answered.pop(name or "", None) or answered.pop(bare(name), None) or _detailed(part, name)
+        held = ["rawInput", "commandLine"]
         if result is not None:
             self.talk.say(result)
+            held += [_PRINTED] if shown_text(dict_of(specific, _PRINTED)) in result.content else []
+        note = {**rest, **without({"shown": shown, "toolSpecificData": without(specific, *held)})}
         if note:
             self.talk.note({"call": name, **note})
 
@@ -215,7 +217,7 @@ def _results(metadata: dict[str, Any], request: dict[str, Any]) -> dict[str, Mes
     for part in list_of(request, "response"):
         if text_of(part, "kind") == "toolInvocationSerialized":
             name = text_of(part, "toolCallId") or ""
-            shown = _detailed(dict_of(part, "resultDetails"), name)
+            shown = _detailed(part, name)
             if shown is not None:
                 found[name] = shown
     for name, told in dict_of(metadata, "toolCallResults").items():
@@ -248,9 +250,18 @@ def _decided(request: dict[str, Any]) -> Iterator[tuple[str, int]]:
                 yield name, kind
 
 
-def _detailed(details: dict[str, Any], name: str | None) -> Message | None:
+_PRINTED = "terminalCommandOutput"
+
+
+def _detailed(part: dict[str, Any], name: str | None) -> Message | None:
+    """What came back of a call, as the part tells that shows it: details of a result, or what a command printed."""
+    details, specific = dict_of(part, "resultDetails"), dict_of(part, "toolSpecificData")
     if "output" not in details:
-        return None
+        code = dict_of(specific, "terminalCommandState").get("exitCode")
+        text = text_of(dict_of(specific, _PRINTED), "text")
+        if text is None and type(code) is not int:
+            return None
+        return Message("tool", text or "", call_id=name, failed=code != 0 if type(code) is int else None)
     flag = details.get("isError")
     message = Message("tool", shown_text(details["output"]), call_id=name)
     message.failed = flag if isinstance(flag, bool) else None

@@ -1,7 +1,8 @@
 """Factory Droid: session files (`session_start`, then `message` lines) and event streams (`droid exec -o stream-json`).
 
 A session file has messages with Anthropic blocks; a stream has flat `message`, `tool_call`, `tool_result` and
-`completion` events. Both name their session and end in rows of the same shape.
+`completion` events. Both name their session and end in rows of the same shape. `<session>.settings.json` beside a file
+has the model and all that the session used, and names the session by its own name alone.
 """
 
 from __future__ import annotations
@@ -15,7 +16,18 @@ from etl.adapters._blocks import identifier, plain, read, result
 from etl.adapters._session import Naming, SureAdapter, dict_of, sessions, stored, text_of, whole, without
 from etl.adapters._talk import Talk
 from etl.adapters._usage import tokens
-from etl.conversation import Conversation, Ignored, Message, Outcome, Record, StoredEvent, ToolCall, Unusable
+from etl.conversation import (
+    Conversation,
+    Fragment,
+    Ignored,
+    Message,
+    Outcome,
+    Record,
+    StoredEvent,
+    Tokens,
+    ToolCall,
+    Unusable,
+)
 
 _KNOWN = frozenset(
     {
@@ -24,9 +36,11 @@ _KNOWN = frozenset(
     }
 )  # fmt: skip
 _UNKNOWN = "unknown_type"
+_ALONE = "settings_without_session"
 _ENVELOPE = ("type", "id", "timestamp", "message", "session_id", "sessionId", "role", "text", "parentId")
 _CALL_IDS = ("toolCallId", "tool_call_id", "id")
 
+_COUNTS = ("cacheReadTokens", "cacheCreationTokens", "inputTokens", "outputTokens", "thinkingTokens")
 _EXIT = re.compile(r"\[Process exited with code (-?\d{1,10})\]\s*\Z")
 """How the output of a command ends."""
 _CANCELLED = "cancelled by user"
@@ -36,10 +50,13 @@ class Droid(SureAdapter):
     """Sessions and streams of Factory Droid."""
 
     name = "droid"
-    version = 2
+    version = 3
     about = "Factory Droid: session files of session_start and message lines, and droid exec's stream-json events"
     spans_files = True
-    ignores: ClassVar[dict[str, str]] = {f"{_UNKNOWN}:*": "a type of line not known here"}
+    ignores: ClassVar[dict[str, str]] = {
+        f"{_UNKNOWN}:*": "a type of line not known here",
+        _ALONE: "the settings and the usage of a session that is not there",
+    }
 
     def looks(self, value: Any) -> float:
         """Whether it is a line; sure only where a header, a call or an end has what no other log has."""
@@ -51,7 +68,9 @@ class Droid(SureAdapter):
         for record in records:
             value = record.value
             kind = text_of(value, "type")
-            if kind is None:
+            if _is_settings(value):
+                yield Fragment(record, re.split(r"[/!]", file.uri)[-1].split(".")[0])
+            elif kind is None:
                 yield Unusable(record, "no_type", "a line of a session is an object with a type; this is none")
             elif kind not in _KNOWN:
                 yield Ignored(f"{_UNKNOWN}:{kind[:40]}")
@@ -64,20 +83,34 @@ class Droid(SureAdapter):
                 yield from naming.take(record, value.get("timestamp"))
         yield from naming.end()
 
-    def assemble(self, family: Sequence[StoredEvent]) -> Iterator[Conversation]:
+    def assemble(self, family: Sequence[StoredEvent]) -> Iterator[Conversation | Ignored]:
         """A row for each session in which somebody says something."""
         for key, events in sorted(sessions(family).items()):
             reading = _Reading()
-            for event in events:
-                reading.take(stored(event))
+            values = [stored(event) for event in events]
+            settings: dict[str, Any] = next((value for value in reversed(values) if _is_settings(value)), {})
+            for value in values:
+                if not _is_settings(value):
+                    reading.take(value)
             made = Conversation([], [event.record for event in events], native_id=key, conversation_id=key)
-            made.agent, made.extra = "droid", reading.extra or None
+            made.agent = "droid"
+            reading.settle(settings, made)
             if reading.talk.messages:
                 yield reading.talk.tell(made)
+            elif settings:
+                yield from (Ignored(_ALONE, 1, event.record) for event in events if _is_settings(stored(event)))
+
+
+def _is_settings(value: Any) -> bool:
+    """Whether it is what a session was set to and used, as its settings file has it."""
+    used = dict_of(value, "tokenUsage")
+    return "inputTokens" in used and "assistantActiveTimeMs" in value and text_of(value, "type") is None
 
 
 def _looks(value: Any) -> float:
     kind = text_of(value, "type")
+    if _is_settings(value):
+        return 0.93
     if kind is None or "uuid" in value:
         return 0.0
     timed = "timestamp" in value
@@ -105,6 +138,20 @@ class _Reading:
     def __init__(self) -> None:
         self.talk = Talk()
         self.extra: dict[str, Any] = {}
+
+    def settle(self, settings: dict[str, Any], made: Conversation) -> None:
+        """What the settings say: the model, and what the session used where its lines do not."""
+        self.talk.model = self.talk.model or text_of(settings, "model")
+        made.provider = text_of(settings, "providerLock")
+        held = ["model", "providerLock"]
+        if not self.talk.tokens and (used := dict_of(settings, "tokenUsage")):
+            read_again, written, fresh, out, thought = (whole(used.get(name)) for name in _COUNTS)
+            total = None if fresh is None else fresh + (read_again or 0) + (written or 0)
+            self.talk.tokens.append(Tokens(total, out, read_again, written, thought))
+            held.append("tokenUsage")
+        rest = without(settings, *held)
+        self.extra = {**self.extra, **({"settings": rest} if rest else {})}
+        made.extra = self.extra or None
 
     def take(self, value: Any) -> None:
         """Read a line."""

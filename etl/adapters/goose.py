@@ -37,7 +37,7 @@ class Goose(Adapter):
     """Sessions of the goose agent."""
 
     name = "goose"
-    version = 2
+    version = 3
     about = "goose sessions: a metadata line and a message a line, exports, sessions.db and rows of `messages`"
     ignores: ClassVar[dict[str, str]] = {
         "metadata": "the session of a file that holds no message yet: nothing was said"
@@ -241,6 +241,12 @@ def _call(item: dict[str, Any], calls: list[ToolCall], results: list[Message], a
         rest["tool_call_keys"] = [*rest.get("tool_call_keys", ()), {"id": call_id, **more}]
 
 
+def _is_shown_only(block: Any) -> bool:
+    """Whether a block of a result is for the person alone: the model is not sent it."""
+    audience = items(obj(block, "annotations"), "audience")
+    return bool(audience) and "assistant" not in audience
+
+
 def _result(item: dict[str, Any], at: Any) -> Message:
     """What came back: a list of blocks, since version 1.10 in an object with `isError`; an error where it failed."""
     told = obj(item, "toolResult")
@@ -257,8 +263,12 @@ def _result(item: dict[str, Any], at: Any) -> Message:
         if more:
             message.extra = {**(message.extra or {}), **more}
         value = items(value, "content")
-    blocks = read_blocks(value)
+    listed = value if isinstance(value, list) else []
+    shown = [block for block in listed if _is_shown_only(block)]
+    blocks = read_blocks([block for block in listed if not _is_shown_only(block)] if shown else value)
     message.content, message.parts = blocks.text, blocks.parts
+    if more_shown := [block for block in shown if block.get("text") != message.content]:
+        message.extra = {**(message.extra or {}), "shown": more_shown}
     if blocks.rest:
         message.extra = {**(message.extra or {}), "blocks": blocks.rest}
     if message.failed is None and told.get("status") == "success":

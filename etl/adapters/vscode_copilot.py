@@ -26,7 +26,7 @@ class VsCodeCopilot(Adapter):
     """Chats of VS Code with Copilot."""
 
     name = "vscode_copilot"
-    version = 2
+    version = 3
     about = "VS Code Copilot Chat: chatSessions (JSON, logs of changes), exports {requests}, replays {prompts, logs}"
     ignores: ClassVar[dict[str, str]] = {_SILENT: "a session in which nobody asks anything"}
 

@@ -141,3 +141,25 @@ def test_a_copy_under_another_name_changes_nothing(name: str, samples: Path, tmp
         (tmp_path / f"copy-of-{path.name}").write_bytes(path.read_bytes())
     read_in(lake, tmp_path)
     assert said(lake) == before
+
+
+def test_the_settings_of_a_droid_session_say_what_it_used(tmp_path: Path, lake: Path) -> None:
+    lines: list[dict[str, Any]] = [
+        {"type": "session_start", "id": "weir", "title": "Weir", "cwd": "/srv/weir"},
+        {"type": "message", "id": "m1", "message": {"role": "user", "content": "Is it shut?"}},
+        {"type": "message", "id": "m2", "message": {"role": "assistant", "content": "It is."}},
+    ]
+    used = {"inputTokens": 10, "outputTokens": 4, "cacheCreationTokens": 5, "cacheReadTokens": 60, "thinkingTokens": 1}
+    settings = {"assistantActiveTimeMs": 900, "model": "demo-d", "providerLock": "demo", "tokenUsage": used}
+    (tmp_path / "weir.settings.json").write_text(json.dumps(settings), encoding="utf-8")
+    assert read_in(lake, tmp_path)["ignored"] == {"settings_without_session": 1}
+    (tmp_path / "weir.jsonl").write_text("".join(f"{json.dumps(line)}\n" for line in lines), encoding="utf-8")
+    read_in(lake, tmp_path)
+    (row,) = rows(lake)
+    usage = row["usage"]
+    assert (row["model"], usage["input_tokens"], usage["cached_tokens"], usage["output_tokens"]) == (
+        "demo-d",
+        75,
+        60,
+        4,
+    )

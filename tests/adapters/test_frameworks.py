@@ -106,3 +106,27 @@ def test_the_database_of_goose_is_its_sessions(samples: Path, lake: Path) -> Non
     assert [(step["call_id"], step["status"]) for step in row["steps"]] == [("t1", "ok"), ("t2", "error")]
     assert (row["usage"]["input_tokens"], row["model"], row["flags"]) == (300, "goose-demo", [])
     assert report["ignored"] == {"metadata": 1}
+
+
+def test_what_goose_shows_to_a_person_alone_is_no_result(tmp_path: Path, lake: Path) -> None:
+    blocks = [
+        {"type": "text", "text": "a.py", "annotations": {"audience": ["assistant"]}},
+        {"type": "text", "text": "a.py", "annotations": {"audience": ["user"], "priority": 0.0}},
+        {"type": "text", "text": "1 file", "annotations": {"audience": ["user"]}},
+    ]
+    call = {"status": "success", "value": {"name": "shell", "arguments": {"command": "ls"}}}
+    conversation = [
+        {"role": "user", "created": 1, "content": [{"type": "text", "text": "List."}]},
+        {"role": "assistant", "created": 2, "content": [{"type": "toolRequest", "id": "t1", "toolCall": call}]},
+        {
+            "role": "user",
+            "created": 3,
+            "content": [{"type": "toolResponse", "id": "t1", "toolResult": {"status": "success", "value": blocks}}],
+        },
+    ]
+    session = {"id": "1", "working_dir": "/srv", "message_count": 3, "conversation": conversation}
+    (tmp_path / "g.json").write_text(json.dumps(session), encoding="utf-8")
+    read_in(lake, tmp_path / "g.json")
+    (row,) = rows(lake)
+    assert row["messages"][2]["content"] == "a.py"
+    assert [block["text"] for block in json.loads(row["message_info"][2]["extra"])["shown"]] == ["1 file"]

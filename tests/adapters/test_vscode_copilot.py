@@ -118,3 +118,33 @@ def test_a_call_that_was_not_let_run_says_so(
     row = _row(lake)
     assert [(step["status"], step["condition"]) for step in row["steps"]] == [(status, condition)]
     assert row["messages"][1]["reasoning_content"] == "Ask first."
+
+
+@pytest.mark.parametrize("rounds", [True, False])
+def test_what_a_command_printed_stands_with_its_part(rounds: bool, tmp_path: Path, lake: Path) -> None:
+    terminal = {
+        "kind": "terminal",
+        "commandLine": {"original": "knead"},
+        "terminalCommandState": {"exitCode": 1},
+        "terminalCommandOutput": {"text": "too dry\n"},
+    }
+    part = {
+        "kind": "toolInvocationSerialized",
+        "toolCallId": "c1__vscode-1",
+        "toolId": "run_in_terminal",
+        "isComplete": {"type": 2},
+        "toolSpecificData": terminal,
+    }
+    call = {"name": "run_in_terminal", "arguments": '{"command":"knead"}', "id": "c1__vscode-1"}
+    metadata = {"toolCallRounds": [{"response": "", "toolCalls": [call]}]} if rounds else {}
+    request = {
+        "requestId": "r1",
+        "timestamp": 1_789_369_200_000,
+        "message": {"text": "Knead."},
+        "response": [part],
+        "result": {"metadata": metadata},
+    }
+    session = {"version": 3, "sessionId": "s1", "creationDate": 1_789_369_200_000, "requests": [request]}
+    (tmp_path / "s.json").write_text(json.dumps(session), encoding="utf-8")
+    read_in(lake, tmp_path / "s.json")
+    agrees(told(_row(lake)), {"steps": [("run_in_terminal", {"command": "knead"}, "too dry\n", "error")]})
