@@ -4,6 +4,7 @@ The file tells one run twice. `history` is the conversation, with demonstrations
 to `extra` and are no turns of the row. `trajectory` adds to each action its state and how long it took; the requests
 that it repeats for each step are left out, since the history has them. Where an action is text, the turn is what the
 model wrote, thought and action; the action is a call of the tool `action` too, and the turn that follows is its result.
+What the action that ended the run gave stands in its step alone.
 """
 
 from __future__ import annotations
@@ -30,7 +31,7 @@ class SweAgent(Adapter):
     """Trajectories of SWE-agent."""
 
     name = "swe_agent"
-    version = 2
+    version = 3
     about = "SWE-agent trajectories (.traj): {environment, trajectory, history, info}, one object a file"
     scores_share = True
 
@@ -158,9 +159,20 @@ def _unsaid(value: Any, message: Message) -> bool:
     return value.strip() not in message.content
 
 
+def _last_result(last: Message, said: Any, step: Any) -> Message | None:
+    """What the action that ended the run gave: the history ends before it, only its step has it. A step that says
+    nothing counts where its state or its time shows that it ran.
+    """
+    if last.role != "assistant" or not last.calls or not isinstance(step, dict) or step.get("response") != said:
+        return None
+    seen = step.get("observation")
+    ran = bool(seen) or step.get("state") not in (None, "", "{}", {}) or bool(step.get("execution_time"))
+    return Message("tool", seen, call_id=last.calls[0].id) if ran and isinstance(seen, str) else None
+
+
 def _measured(messages: list[Message], turns: list[Any], steps: list[Any]) -> list[Any]:
-    """Give results the state and duration of their step, matched in order by the response; the steps that match none,
-    without the requests they repeat.
+    """Give results the state and duration of their step, matched in order by the response, and add the last of them;
+    the steps that match none, without the requests they repeat.
     """
     waiting = list(steps)
     left: list[Any] = []
@@ -177,6 +189,10 @@ def _measured(messages: list[Message], turns: list[Any], steps: list[Any]) -> li
                 _state(answer, step)
                 break
             left.append(step)
+    result = _last_result(messages[-1], said[-1], waiting[0]) if messages and waiting else None
+    if result is not None:
+        _state(result, waiting.pop(0))
+        messages.append(result)
     return [
         {k: v for k, v in step.items() if k != "messages"} if isinstance(step, dict) else step
         for step in (*left, *waiting)

@@ -38,13 +38,35 @@ def test_a_demonstration_is_no_turn_and_no_prompt() -> None:
 def test_an_action_as_text_is_a_call_and_what_follows_its_result() -> None:
     acted = _turn("assistant", "Look.\n```\nls\n```", thought="Look.\n", action="ls\n")
     step = {"action": "ls\n", "observation": "a.py", "response": acted["content"], "state": "s", "execution_time": 2}
-    row = _row(_run(acted, _turn("user", "a.py\n$"), acted, trajectory=[step, step]))
+    row = _row(_run(acted, _turn("user", "a.py\n$"), acted, trajectory=[step]))
     assert [(step["tool"], step["status"], step["duration_ms"]) for step in row["steps"]] == [
         ("action", "ok", 2000.0),
         ("action", "missing", None),
     ]
     assert json.loads(row["steps"][0]["arguments"]) == {"input": "ls\n"}
     assert row["messages"][1]["content"] == acted["content"]
+
+
+@pytest.mark.parametrize(
+    ("step", "status"),
+    [
+        ({"observation": "diff --git a/x b/x"}, "ok"),
+        ({"observation": "", "state": '{"working_dir": "/repo"}'}, "ok"),
+        ({"observation": "", "state": {}, "execution_time": 0.5}, "ok"),
+        ({"observation": "", "state": "{}", "execution_time": 0.0}, "missing"),
+        ({"observation": "diff", "response": "Another."}, "missing"),
+        ({"observation": None, "state": {"working_dir": "/repo"}}, "missing"),
+    ],
+)
+def test_what_the_last_action_gave_stands_in_its_step_alone(step: dict[str, Any], status: str) -> None:
+    acted = _turn("assistant", "Submit it.\n```\nsubmit\n```", thought="Submit it.\n", action="submit\n")
+    told = {"action": "submit\n", "response": acted["content"], **step}
+    row = _row(_run(acted, trajectory=[told], info={"exit_status": "submitted"}))
+    assert [made["status"] for made in row["steps"]] == [status]
+    assert row["flags"] == ([] if status == "ok" else ["missing_result"])
+    assert [m["content"] for m in row["messages"][2:]] == ([step["observation"]] if status == "ok" else [])
+    if status == "missing" and step["observation"]:
+        assert json.loads(row["extra"])["trajectory"][0]["observation"] == step["observation"]
 
 
 @pytest.mark.parametrize(
