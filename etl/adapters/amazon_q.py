@@ -11,6 +11,7 @@ from typing import Any, ClassVar
 
 from etl.adapter import FileContext, Sample
 from etl.adapters._blocks import identifier
+from etl.adapters._kiro_blocks import exit_code
 from etl.adapters._records import ClaimAdapter, left
 from etl.adapters._rollouts import items, obj, text
 from etl.adapters._session import real
@@ -32,6 +33,7 @@ class AmazonQ(ClaimAdapter):
     """The conversations of Amazon Q's and Kiro's command line."""
 
     name = "amazon_q"
+    version = 2
     about = "Amazon Q Developer CLI and Kiro CLI: conversations of data.sqlite3, and JSON that /save writes"
     ignores: ClassVar[dict[str, str]] = {_SILENT: "a conversation in which nobody says anything"}
 
@@ -213,10 +215,13 @@ def _result(item: Any, at: Any, cancelled: bool) -> Message:
             said.append(block["Text"])
         elif isinstance(block, dict) and "Json" in block:
             said.append(encode(block["Json"]))
+            code = exit_code(block["Json"])
+            if code:
+                message.failed, message.error = True, f"exit {code}"
         else:
             message.parts = [*(message.parts or ()), block]
     message.content = "\n".join(said)
-    if isinstance(held.get("status"), str):
+    if isinstance(held.get("status"), str) and message.failed is None:
         message.failed = held["status"].lower() == "error"
     message.extra = left(held, ("tool_use_id", "content", "status")) or None
     return message
