@@ -85,7 +85,9 @@ class KiroCli(SureAdapter):
             lines = [(event, value) for event in events if not _is_state(value := stored(event))]
             links = {event.link for event, _ in lines}
             own = [each for each in states if each[0].key == key or each[0].link in links] if lines else []
-            state = max((value for _, value in own), key=lambda value: (len(_turns(value)), encode(value)), default={})
+            state: dict[str, Any] = max(
+                (value for _, value in own), key=lambda value: (len(_turns(value)), encode(value)), default={}
+            )
             reading = _Reading(text_of(_model(state), "model_id"))
             for _, value in lines:
                 reading.take(value)
@@ -155,8 +157,8 @@ class _Reading:
             kind, data = text_of(block, "kind"), block.get("data") if isinstance(block, dict) else block
             if kind == "text" and isinstance(data, str):
                 texts.append(data)
-            elif kind == "thinking" and text_of(data, "text"):
-                thoughts.append(data["text"])
+            elif kind == "thinking" and (thought := text_of(data, "text")) is not None:
+                thoughts.append(thought)
             elif kind == "toolUse" and isinstance(data, dict):
                 calls.append(ToolCall(text_of(data, "name") or "tool", data.get("input"), _called(data)))
             elif kind == "image" and isinstance(data, dict):
