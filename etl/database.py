@@ -14,5 +14,14 @@ def open_database(settings: Mapping[str, str | int | bool] | None = None) -> duc
     import duckdb  # a run that changes nothing asks it nothing
 
     database = duckdb.connect(config={"autoinstall_known_extensions": False, **(settings or {})})
-    database.execute("SET enable_progress_bar = false")
-    return database
+    return _quiet(database)
+
+
+def another_connection(database: duckdb.DuckDBPyConnection) -> duckdb.DuckDBPyConnection:
+    """One more connection to a database, with temporary tables of its own, which go when it is closed."""
+    return _quiet(database.cursor())
+
+
+def _quiet(connection: duckdb.DuckDBPyConnection) -> duckdb.DuckDBPyConnection:
+    connection.execute("SET enable_progress_bar = false")
+    return connection

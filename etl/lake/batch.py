@@ -15,12 +15,15 @@ import re
 import shutil
 from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 from uuid import uuid4
 
 from etl.errors import LakeError, UsageError
 from etl.lake.errors import one_line
 from etl.lake.place import Place, new_name
+
+if TYPE_CHECKING:
+    import duckdb
 
 _BATCH_ID = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.-]{0,199}")
 _LOCK = ".lock"
@@ -44,6 +47,8 @@ class Batch:
                 f"the batch id {batch_id!r} must be letters, digits, `_`, `-` and `.`, at most 200 of them"
             )
         self.id = batch_id
+        self.database: duckdb.DuckDBPyConnection | None = None
+        """What its commits look rows up with, one after another; the first opens it."""
         self._place = place
         self.folder = place.staging / batch_id
         with one_line(f"write to the lake {place.root}"):
@@ -74,8 +79,15 @@ class Batch:
         finally:
             path.unlink(missing_ok=True)
 
+    def close_database(self) -> None:
+        """Gives back what its commits looked rows up with."""
+        if self.database is not None:
+            self.database.close()
+        self.database = None
+
     def close(self) -> None:
         """Removes the folder with whatever is left in it, then the lock."""
+        self.close_database()
         shutil.rmtree(self.folder, ignore_errors=True)
         self._place.clear_shared_staging(self.id)
         with contextlib.suppress(OSError):  # what cannot be removed is a dead batch to the next sweep

@@ -55,7 +55,7 @@ def commit_rows(
 
     def attempt() -> T:
         base = snapshot(to.place, table)
-        with Lookup(table, staged, list(base.files.values()), to.batch.folder) as lookup:
+        with Lookup(table, staged, list(base.files.values()), to.batch) as lookup:
             leave_out_forgotten(lookup, to.place, table)
             result = decide(lookup)
             planned = plan(base, lookup)

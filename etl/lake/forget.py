@@ -66,7 +66,7 @@ def _hashed(source: str, key: str) -> str:
 def _ids_of_rejects(to: Committing, rows: pa.Table) -> list[str]:
     """Rejects out of the same files that name one of the conversations."""
     base = snapshot(to.place, "rejects")
-    with Lookup("rejects", [], list(base.files.values()), to.batch.folder) as lookup:
+    with Lookup("rejects", [], list(base.files.values()), to.batch) as lookup:
         lookup.table_of("wanted", rows)
         names_one = (
             "source_uri IN (SELECT source_uri FROM wanted) AND list_bool_or(list_transform("
@@ -82,7 +82,7 @@ def _remove(to: Committing, table: str, tombstones: Tombstones) -> int:
 
     def attempt() -> tuple[int, list[Mapping[str, str]]]:
         base = snapshot(to.place, table)
-        with Lookup(table, [], list(base.files.values()), to.batch.folder) as lookup:
+        with Lookup(table, [], list(base.files.values()), to.batch) as lookup:
             condition = tombstones.condition(lookup, table)
             lookup.load("gone", "true AS gone", where=condition)
             lookup.run("INSERT INTO dropped SELECT 'live', file, position FROM gone")

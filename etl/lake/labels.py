@@ -67,7 +67,7 @@ def label_row(to: Committing, rollout_id: str, name: str, given: Label | None, m
 
     def attempt() -> bool:
         base = snapshot(to.place, "rollouts")
-        with Lookup("rollouts", [], list(base.files.values()), to.batch.folder) as lookup:
+        with Lookup("rollouts", [], list(base.files.values()), to.batch) as lookup:
             lookup.table_of("wanted", pa.table({"rollout_id": [rollout_id]}))
             lookup.load("found", "rollout_id", where="rollout_id IN (FROM wanted)")
             places = lookup.run("SELECT file, position FROM found")

@@ -209,7 +209,7 @@ class Lake:
         """The rejects of these files (source, uri) are from now on the staged ones; those before byte `after` stay.
         Returns how many of each file are staged, copies aside.
         """
-        if not staged and not files:
+        if not staged and not (files and self.live("rejects")):
             return {}
         return self._commit("rejects", staged, lambda lookup: decide_rejects(lookup, files, after or {}))
 

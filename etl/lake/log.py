@@ -71,17 +71,17 @@ def create_table(place: Place, table: str) -> None:
     """Makes the table with its first checkpoint, unless it is there."""
     folder = str(place.table(table))
     try:
-        if not DeltaTable.is_deltatable(folder):
-            _create(folder, table)
+        made = None if DeltaTable.is_deltatable(folder) else _create(folder, table)
         if not place.checkpoint_pointer(table).exists():
-            DeltaTable(folder).create_checkpoint()
+            (made or DeltaTable(folder)).create_checkpoint()
     except (DeltaError, OSError) as error:
         raise lake_error(f"create the lake {place.root}", error) from error
 
 
-def _create(folder: str, table: str) -> None:
+def _create(folder: str, table: str) -> DeltaTable | None:
+    """The new table; none where another run made it in the same moment."""
     try:
-        DeltaTable.create(
+        return DeltaTable.create(
             folder,
             Schema.from_arrow(arrow_schema(table)),
             mode="ignore",
@@ -93,10 +93,11 @@ def _create(folder: str, table: str) -> None:
             commit_properties=CommitProperties(max_commit_retries=0),
         )
     except DeltaError:
-        # Another run may have made it in the same moment: `mode="ignore"` does not cover that, and with retries the
-        # table would be created a second time on top of the first.
+        # `mode="ignore"` does not cover that, and with retries the table would be created a second time on top of the
+        # first.
         if not DeltaTable.is_deltatable(folder):
             raise
+        return None
 
 
 def snapshot(place: Place, table: str, *, older: bool = False) -> Snapshot:

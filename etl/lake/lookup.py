@@ -8,21 +8,27 @@ from __future__ import annotations
 
 import glob
 from collections.abc import Callable, Sequence
-from pathlib import Path
 from types import TracebackType
-from typing import Any, Literal, Self
+from typing import TYPE_CHECKING, Any, Literal, Self
 
 import pyarrow as pa
 
-from etl.database import open_database
+from etl.database import another_connection, open_database
+from etl.lake.batch import Batch
 from etl.lake.log import LiveFile
 from etl.lake.staging import StagedFile
 from etl.remote import open_to_duckdb
 from etl.schema import arrow_schema
 
+if TYPE_CHECKING:
+    import duckdb
+
 MEMORY_LIMIT = "128MB"
 THREADS = 2
 """Enough to look 10 million staged rows up against 2.5 million live ones; more threads would need more memory each."""
+
+ROWS_TO_KEEP_OPEN_FOR = 200_000
+"""A database keeps memory for what it held: where there may have been more rows, the next commit opens another."""
 
 REDACTED = (
     "coalesce(list_sum(list_transform(regexp_extract_all(redactions, ':\\s*([0-9]+)', 1), lambda n: n::BIGINT)), 0)"
@@ -37,22 +43,17 @@ SIDES: tuple[Side, Side] = ("live", "staged")
 class Lookup:
     """Keys of rows as the DuckDB tables `staged` and `live`, and what goes as `dropped` (side, file, position)."""
 
-    def __init__(self, table: str, staged: Sequence[StagedFile], live: Sequence[LiveFile], spill: Path) -> None:
-        """`spill` is the folder for what does not fit into memory."""
+    def __init__(self, table: str, staged: Sequence[StagedFile], live: Sequence[LiveFile], batch: Batch) -> None:
+        """What does not fit into memory is put into the folder of the batch."""
         self.table = table
-        self.spill = spill
+        self.spill = batch.folder
+        self._batch = batch
         self.files: dict[Side, Sequence[StagedFile | LiveFile]] = {"live": live, "staged": staged}
-        self._database = open_database(
-            {
-                "memory_limit": MEMORY_LIMIT,
-                "threads": THREADS,
-                "temp_directory": str(spill),
-                "preserve_insertion_order": False,
-            }
-        )
+        self._database = _connected(batch)
+        self._loaded: set[str] = set()
         open_to_duckdb(self._database, [*(file.path for file in live), *(file.path for file in staged)])
         self._staged_where = "true"
-        self.run("CREATE TABLE dropped (side VARCHAR, file BIGINT, position BIGINT)")
+        self.run("CREATE TEMP TABLE dropped (side VARCHAR, file BIGINT, position BIGINT)")
 
     def __enter__(self) -> Self:
         return self
@@ -61,6 +62,8 @@ class Lookup:
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         self._database.close()
+        if sum(file.rows for files in self.files.values() for file in files) > ROWS_TO_KEEP_OPEN_FOR:
+            self._batch.close_database()
 
     def in_partitions(self, wanted: Callable[[dict[str, str]], bool]) -> list[int]:
         """The live files of some partitions, by their places in the list."""
@@ -83,12 +86,11 @@ class Lookup:
         side: Side = "staged" if name == "staged" else "live"
         chosen = range(len(self.files[side])) if only is None else only
         query = f"SELECT {columns}, {self._place} AS file, file_row_number::BIGINT AS position FROM"
-        no_rows, nothing = self._rows_of(side, [])
-        self.run(f"CREATE TABLE IF NOT EXISTS {name} AS {query} {no_rows}", nothing)
-        if chosen:
-            source, parameters = self._rows_of(side, chosen)
-            where = f"({where}) AND {self._staged_where}" if side == "staged" else where
-            self.run(f"INSERT INTO {name} {query} {source} WHERE {where}", parameters)
+        source, parameters = self._rows_of(side, chosen)
+        where = f"({where}) AND {self._staged_where}" if side == "staged" else where
+        into = f"INSERT INTO {name}" if name in self._loaded else f"CREATE TEMP TABLE {name} AS"
+        self.run(f"{into} {query} {source} WHERE {where}", parameters)
+        self._loaded.add(name)
 
     def leave_out_staged(self, condition: str) -> None:
         """Drops the staged rows that meet the condition; no table that is loaded later has them."""
@@ -115,7 +117,7 @@ class Lookup:
     def table_of(self, name: str, data: pa.Table) -> None:
         """Makes a DuckDB table of an Arrow table."""
         self._database.register("given", data)
-        self.run(f"CREATE OR REPLACE TABLE {name} AS SELECT * FROM given")
+        self.run(f"CREATE OR REPLACE TEMP TABLE {name} AS SELECT * FROM given")
         self._database.unregister("given")
 
     def dropped(self, side: Side) -> dict[int, int]:
@@ -127,6 +129,24 @@ class Lookup:
         """The rows of one file in a table of (side, file, position): int64 positions from 0, sorted."""
         query = f"SELECT position FROM {table} WHERE side = ? AND file = ? ORDER BY position"
         return pa.array([position for (position,) in self.run(query, [side, file])], pa.int64())
+
+
+def _connected(batch: Batch) -> duckdb.DuckDBPyConnection:
+    """A connection of its own to the database of the batch, with no tables but those it makes itself.
+
+    Opening a database costs as much as all that a small commit asks of it.
+    """
+    if batch.database is None:
+        batch.database = open_database(
+            {
+                "memory_limit": MEMORY_LIMIT,
+                "threads": THREADS,
+                "temp_directory": str(batch.folder),
+                "preserve_insertion_order": False,
+                "enable_external_file_cache": False,
+            }
+        )
+    return another_connection(batch.database)
 
 
 def _no_rows(table: str) -> pa.Table:

@@ -74,7 +74,7 @@ def decide_rollouts(lookup: Lookup, conversations: Mapping[str, Set[str]], batch
     _contest(lookup)
     _count_leaves_of_ties(lookup)
     _drop_losers(lookup)
-    lookup.run("CREATE TABLE own AS SELECT rollout_id, row_hash FROM live WHERE batch_id = ?", [batch_id])
+    lookup.run("CREATE TEMP TABLE own AS SELECT rollout_id, row_hash FROM live WHERE batch_id = ?", [batch_id])
     [(total, copies, added, replaced, removed, superseded)] = lookup.run(
         """
         SELECT (SELECT count(DISTINCT rollout_id) FROM staged ANTI JOIN own USING (rollout_id)),
@@ -100,10 +100,10 @@ def _contest(lookup: Lookup) -> None:
     What a live row says already is dropped before, so that reading everything again costs no more than a join.
     """
     lookup.run(f"INSERT INTO dropped SELECT 'staged', file, position FROM staged SEMI JOIN {_SAID_BY_LIVE}")
-    lookup.run(f"CREATE TABLE fresh AS SELECT * FROM staged ANTI JOIN {_SAID_BY_LIVE}")
+    lookup.run(f"CREATE TEMP TABLE fresh AS SELECT * FROM staged ANTI JOIN {_SAID_BY_LIVE}")
     lookup.run(
         """
-        CREATE TABLE contest AS
+        CREATE TEMP TABLE contest AS
         WITH candidates AS (
             SELECT *, 'staged' AS side FROM fresh
             UNION ALL BY NAME
@@ -128,12 +128,12 @@ def _count_leaves_of_ties(lookup: Lookup) -> None:
     """Makes `counts` (side, file, position, leaves) of the rows that only their leaves can tell apart."""
     lookup.run(
         """
-        CREATE TABLE tied AS SELECT side, file, position FROM contest SEMI JOIN (
+        CREATE TEMP TABLE tied AS SELECT side, file, position FROM contest SEMI JOIN (
             SELECT rollout_id FROM contest WHERE place = 1 GROUP BY rollout_id HAVING count(DISTINCT row_hash) > 1
         ) USING (rollout_id) WHERE place = 1
         """
     )
-    lookup.run("CREATE TABLE counts (side VARCHAR, file BIGINT, position BIGINT, leaves BIGINT)")
+    lookup.run("CREATE TEMP TABLE counts (side VARCHAR, file BIGINT, position BIGINT, leaves BIGINT)")
     for side, file in lookup.run("SELECT DISTINCT side, file FROM tied ORDER BY ALL"):
         positions = lookup.positions("tied", side, file)
         lookup.table_of("counted", _leaves_of_rows(lookup.files[cast(Side, side)][file].path, positions))
@@ -144,14 +144,14 @@ def _drop_losers(lookup: Lookup) -> None:
     """Makes `winners` (of the contested ids) and drops every other row of theirs."""
     lookup.run(
         """
-        CREATE TABLE ranked AS SELECT rollout_id, side, file, position, row_hash, place = 1 AS is_tied,
+        CREATE TEMP TABLE ranked AS SELECT rollout_id, side, file, position, row_hash, place = 1 AS is_tied,
             row_number() OVER (PARTITION BY rollout_id
                 ORDER BY place, coalesce(leaves, 0) DESC, row_hash DESC, redacted DESC, side, file, position) AS place
         FROM contest LEFT JOIN counts USING (side, file, position)
         """
     )
     lookup.run("INSERT INTO dropped SELECT side, file, position FROM ranked WHERE place > 1")
-    lookup.run("CREATE TABLE winners AS SELECT rollout_id, side, row_hash FROM ranked WHERE place = 1")
+    lookup.run("CREATE TEMP TABLE winners AS SELECT rollout_id, side, row_hash FROM ranked WHERE place = 1")
 
 
 def _leaves_of_rows(path: str, positions: pa.Array) -> pa.Table:

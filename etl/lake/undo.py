@@ -42,7 +42,7 @@ def undo(to: Committing, table: str, batch_id: str, unread: pa.Table | None = No
         base = snapshot(to.place, table)
         commits = [commit for commit in history(to.place, table) if commit.batch_id == batch_id]
         before, after = _files(to, table, commits)
-        with Lookup(table, [], list(base.files.values()), to.batch.folder) as lookup:
+        with Lookup(table, [], list(base.files.values()), to.batch) as lookup:
             removed = _drop(lookup, batch_id)
             if unread is not None:
                 later = batches_since(to.place, table, batch_id) or []
@@ -78,7 +78,7 @@ def _files(to: Committing, table: str, commits: Sequence[Commit]) -> tuple[list[
 
 def _only_rewrote(to: Committing, table: str, after: Sequence[LiveFile], batch_id: str) -> bool:
     """Whether none of the rows that a batch wrote (of its files that are still there) is its own."""
-    with Lookup(table, [], after, to.batch.folder) as lookup:
+    with Lookup(table, [], after, to.batch) as lookup:
         lookup.load("written", "batch_id")
         [(rows, own)] = lookup.run("SELECT count(*), count_if(batch_id = $1) FROM written", [batch_id])
     return bool(rows) and not own
@@ -95,7 +95,7 @@ def _drop(lookup: Lookup, batch_id: str) -> int:
 def files_of(to: Committing, table: str, batch_id: str) -> pa.Table:
     """The files that a batch read the live rows of a table from: source, source_uri."""
     base = snapshot(to.place, table)
-    with Lookup(table, [], list(base.files.values()), to.batch.folder) as lookup:
+    with Lookup(table, [], list(base.files.values()), to.batch) as lookup:
         lookup.table_of("undone", pa.table({"batch_id": [batch_id]}))
         lookup.load("live", "source, source_uri", where="batch_id IN (FROM undone)")
         rows = lookup.run("SELECT DISTINCT source, source_uri FROM live")
@@ -133,7 +133,7 @@ def _restored(
         return []
     keys = ", ".join(f"{key}::VARCHAR" for key in UNIQUE[base.table])
     others = [*after, *base.files.values()]
-    with Lookup(base.table, [], [*before, *others], to.batch.folder) as lookup:
+    with Lookup(base.table, [], [*before, *others], to.batch) as lookup:
         lookup.table_of("undone", pa.table({"batch_id": [batch_id]}))
         old = range(len(before))
         lookup.load("old", f"({keys}) AS key", only=old)

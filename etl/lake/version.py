@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import re
 
 import pyarrow as pa
@@ -54,9 +55,15 @@ def check_present(delta: DeltaTable, place: Place, table: str) -> None:
             f"run `etl migrate --lake {place.root}`"
         )
     fields = pa.schema(delta.schema().to_arrow())
-    wanted = pa.schema(Schema.from_arrow(arrow_schema(table)).to_arrow())
+    wanted = _columns(table)
     if not fields.equals(wanted):
         names = sorted({*fields.names} ^ {*wanted.names}) or ["the types of columns"]
         raise LakeError(
             f"{place.table(table)} differs from {SCHEMA_VERSION} in {', '.join(names)}: another program changed it"
         )
+
+
+@functools.cache
+def _columns(table: str) -> pa.Schema:
+    """The columns of a table as its Delta log gives them."""
+    return pa.schema(Schema.from_arrow(arrow_schema(table)).to_arrow())

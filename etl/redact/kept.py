@@ -52,6 +52,7 @@ _NO_SECRET = re.compile(r"[-_](?:id|name)(?:\.\d+)?$")
 _HEX = re.compile(r"[0-9a-fA-F]+")
 
 
+@functools.cache
 def version() -> str:
     """Name and version of the package the rules come from."""
     return f"{PACKAGE}-{metadata.version(PACKAGE)}"

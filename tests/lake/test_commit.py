@@ -8,8 +8,9 @@ from typing import Any
 import duckdb
 import pytest
 
+from etl.database import open_database
 from etl.errors import ConflictError, LakeError
-from etl.lake import Lake, RowCounts, reading
+from etl.lake import Lake, RowCounts, lookup, reading
 from etl.lake.log import CHECKPOINT_EVERY
 from etl.lake.plan import PILE
 from tests.lake.rows import event, put, redacted, reject, rollout, rows_of, smuggle, source_file, stage
@@ -53,6 +54,28 @@ def test_the_same_rows_again_change_nothing(lake: Lake) -> None:
     before = (lake.version("rollouts"), on_disk(lake))
     assert put(lake, rows[3:], rows[:4]) == RowCounts(0, 0, 0, 6, copies=1)
     assert (lake.version("rollouts"), on_disk(lake)) == before
+
+
+@pytest.mark.parametrize(("rows_to_keep_open_for", "opened"), [(lookup.ROWS_TO_KEEP_OPEN_FOR, 1), (1, 2)])
+def test_commits_of_a_batch_share_a_database_until_it_has_grown(
+    lake: Lake, monkeypatch: pytest.MonkeyPatch, rows_to_keep_open_for: int, opened: int
+) -> None:
+    databases: list[duckdb.DuckDBPyConnection] = []
+
+    def opens(settings: dict[str, str | int | bool]) -> duckdb.DuckDBPyConnection:
+        databases.append(open_database(settings))
+        return databases[-1]
+
+    monkeypatch.setattr(lookup, "open_database", opens)
+    monkeypatch.setattr(lookup, "ROWS_TO_KEEP_OPEN_FOR", rows_to_keep_open_for)
+    with lake.batch("b"):
+        lake.commit_rollouts(stage(lake, "b", "rollouts", [rollout("r1"), rollout("r2")]))
+        lake.replace_rejects([], {("a", "/logs/none")})
+        lake.commit_events(stage(lake, "b", "events", [event("e")]))
+        assert len(databases) == opened
+    for database in databases:
+        with pytest.raises(duckdb.ConnectionException):
+            database.execute("SELECT 1")
 
 
 def test_only_what_is_new_is_written(lake: Lake) -> None:
