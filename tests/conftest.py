@@ -5,10 +5,11 @@ from __future__ import annotations
 import datetime as dt
 import fcntl
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Generator
 from pathlib import Path
 
 import pytest
+from _pytest.doctest import DoctestModule
 from hypothesis import HealthCheck, settings
 
 from tests.lakes import NOW, REPO
@@ -31,6 +32,14 @@ def pytest_configure(config: pytest.Config) -> None:
     """
     settings.load_profile("thorough" if config.getoption("--thorough") else "quick")
     os.environ.setdefault("XDG_CACHE_HOME", str(Path.home() / ".cache"))
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_collect_file(parent: pytest.Collector) -> Generator[None, list[pytest.Collector], list[pytest.Collector]]:
+    """Looking for examples in the docstrings of the tests, which have none, takes a second in each worker."""
+    found = yield
+    is_thorough = parent.config.getoption("--thorough")
+    return [each for each in found if is_thorough or not isinstance(each, DoctestModule)]
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:

@@ -4,6 +4,7 @@ import json
 import os
 import subprocess
 import sys
+from importlib.util import find_spec
 
 import pytest
 
@@ -13,8 +14,7 @@ from etl.lake import Lake
 from etl.staging import Settings
 from tests.lakes import NOW, REPO, said
 
-pytest.importorskip("ray")
-pytestmark = pytest.mark.slow
+pytestmark = [pytest.mark.slow, pytest.mark.skipif(find_spec("ray") is None, reason="needs ray")]
 
 # In a process of its own, with an end to its time: Ray starts many, and leaves threads behind in its driver.
 CLUSTER = """

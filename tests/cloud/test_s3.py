@@ -10,6 +10,7 @@ import sys
 import tarfile
 import time
 import urllib.request
+from importlib.util import find_spec
 
 import pytest
 
@@ -20,9 +21,10 @@ from etl.lake.migrations import present_version
 from etl.remote import remote_path
 from tests.lakes import NOW, REPO, said
 
-pytest.importorskip("moto.server")
-pytest.importorskip("obstore")
-pytestmark = pytest.mark.slow
+pytestmark = [
+    pytest.mark.slow,
+    pytest.mark.skipif(not (find_spec("moto") and find_spec("obstore")), reason="needs moto and obstore"),
+]
 
 BUCKET = "rollouts-of-tests"
 
