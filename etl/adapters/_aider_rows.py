@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import itertools
 import re
 from collections.abc import Iterator, Sequence
 from typing import Any
 
-from etl.adapters._aider_text import MODEL, PERSON, Said, Spoken, spoken, turns
+from etl.adapters._aider_shown import is_mark, shown
+from etl.adapters._aider_text import MODEL, PAGE, PERSON, PROGRAM, Said, Spoken, spoken, turns
 from etl.adapters._session import text_of
 from etl.adapters._talk import Talk
 from etl.conversation import Conversation, Message, Record, Tokens
@@ -34,8 +36,9 @@ def session(record: Record, published: bool) -> Conversation | None:
     started = text_of(record.value, "started")
     talk = Talk()
     reading = _Session(talk)
-    for said in turns(text_of(record.value, "text") or "", published):
-        reading.take(said)
+    said = list(turns(text_of(record.value, "text") or "", published))
+    for one, then in itertools.zip_longest(said, said[1:]):
+        reading.take(one, answered=then is not None and then.who == MODEL)
     asked = next((m.content for m in talk.messages if m.role == "user"), None)
     if asked is None or all(message.synthetic for message in talk.messages):
         return None
@@ -55,22 +58,42 @@ class _Session:
         self.talk = talk
         self.usage: Tokens | None = None
         self.extra: dict[str, Any] = {}
+        self.commanded = False
+        """Whether the last thing said is a command to the program."""
 
-    def take(self, said: Said) -> None:
-        """Read what one speaker says."""
-        if said.who == PERSON:
-            synthetic = _COMMAND.match(said.text) is not None
-            self.talk.say(Message("user", said.text, synthetic=synthetic))
-        elif said.who == MODEL:
-            if not any(message.role == "user" for message in self.talk.messages):
-                self.extra["preamble"] = said.text
-            else:
-                self.talk.say(Message("assistant", said.text, model=self.talk.model))
-        else:
+    def take(self, said: Said, answered: bool) -> None:
+        """Read what one speaker says; `answered` where the model speaks next."""
+        commanded, self.commanded = self.commanded, False
+        if said.who == PROGRAM:
             self._told(said.text)
+            self._shown(said.text, commanded, answered)
+        elif said.who == PERSON and is_mark(said.text):
+            self.talk.note({"shown": f"#### {said.text}"})
+        elif said.who == PERSON:
+            self.commanded = _COMMAND.match(said.text) is not None
+            self.talk.say(Message("user", said.text, synthetic=self.commanded))
+        elif said.who == MODEL and any(message.role == "user" for message in self.talk.messages):
+            self.talk.say(Message("assistant", said.text, model=self.talk.model))
+        else:
+            key = "afterword" if said.who == PAGE and self.talk.messages else "preamble"
+            self.extra[key] = f"{self.extra[key]}\n\n{said.text}" if key in self.extra else said.text
+
+    def _shown(self, text: str, commanded: bool, answered: bool) -> None:
+        """Keep what the program shows; what of it went to the model is a message in the user's place."""
+        told = shown(text, commanded, answered and any(message.role == "user" for message in self.talk.messages))
+        if told.unseen:
+            self.talk.flags.add("content_not_captured")
+        self._note(told.before)
+        if told.sent:
+            self.talk.say(Message("user", told.sent, synthetic=True))
+        self._note(told.after)
+
+    def _note(self, text: str) -> None:
+        if text:
+            self.talk.note({"shown": "\n".join(f"> {line}".rstrip() for line in text.split("\n"))})
 
     def _told(self, text: str) -> None:
-        """What the program shows: the model, what a response used, edits and commits."""
+        """What the program tells: the model, what a response used, that it was stopped."""
         model, version = _MODEL.search(text), _VERSION.search(text)
         if model is not None:
             self.talk.model = model.group(1)
@@ -84,7 +107,6 @@ class _Session:
             self.usage.cost_usd = float(cost.group(1)) if cost.group(1).count(".") <= 1 else self.usage.cost_usd
         if "^C" in text or "KeyboardInterrupt" in text:
             self.talk.flags.add("interrupted")
-        self.talk.note({"shown": "\n".join(f"> {line}".rstrip() for line in text.split("\n"))})
 
     def _count(self, sent: re.Match[str]) -> None:
         """Exact counts; rounded ones (`2.8k`) stay in the notes, and the sum is a lower bound."""

@@ -1,7 +1,8 @@
 """The two histories of aider, line by line: what a person reads (Markdown), and what went to the model and came back.
 
 In the Markdown a person's lines begin with `#### `, the program's with `> ` (both end in two blanks), and the model's
-text stands bare. In the other every line begins with the role of its message.
+text stands bare, between empty lines. A message of the program of several lines has its mark before the first and the
+blanks after the last. In the other every line begins with the role of its message.
 """
 
 from __future__ import annotations
@@ -14,7 +15,9 @@ _HEADER = re.compile(r"# aider chat started at (\d{4}-\d\d-\d\d \d\d:\d\d:\d\d)[
 _PAGE = re.compile(r"</?div\b[^>]*>|<br\s*/?>|\s*")
 _FENCE = re.compile(r"\s{0,3}(`{3,}|~{3,})")
 _MESSAGE = re.compile(r"(SYSTEM|USER|ASSISTANT|FUNCTION|TOOL)(?: |$)")
-PERSON, PROGRAM, MODEL = "person", "program", "model"
+_QUOTED = re.compile(r"> ?")
+_TRANSCRIPT = re.compile(r'<div\b[^>]*class="chat-transcript"')
+PERSON, PROGRAM, MODEL, PAGE = "person", "program", "model", "page"
 
 
 class Said(NamedTuple):
@@ -36,34 +39,91 @@ def started_in(line: str) -> str | None:
 
 def turns(text: str, published: bool) -> Iterator[Said]:
     """Who says what in a session; pages of a web site (`published`) have tags around it, and no trailing blanks."""
-    lines: list[str] = []
-    who, fence, blank = MODEL, "", True
-    for line in text.split("\n"):
-        if published and (line.startswith("<") or not line) and _PAGE.fullmatch(line):
-            line = ""
-        speaker = _speaker(line, published, bool(fence), blank)
-        if speaker is None:
-            speaker = MODEL if who != MODEL and not line.strip() else who if who == MODEL else MODEL
-        if speaker != who:
-            yield from _closed(who, lines)
-            who, lines, fence = speaker, [], ""
-        if who == MODEL:
-            fence = _fenced(line, fence)
-            lines.append(line)
-        else:
-            lines.append(line[5:] if who == PERSON else line[2:])
-        blank = not line.strip()
-    yield from _closed(who, lines)
+    lines = text.split("\n")
+    reading = _Reading(published, [None] * len(lines) if published else _ends(lines))
+    for number, line in enumerate(lines):
+        yield from reading.take(number, line)
+    yield from reading.closed()
 
 
-def _speaker(line: str, published: bool, in_fence: bool, after_blank: bool) -> str | None:
-    """Whose line it is by how it begins; None where it may be the model's."""
-    marked = line.endswith("  ") or (published and not in_fence)
-    if line.startswith("#### ") or line == "####":
-        return PERSON if not in_fence or (marked and after_blank) else None
-    if line.startswith("> ") and (marked or line.rstrip() == ">"):
-        return PROGRAM
-    return None
+class _Reading:
+    """Lines of a session, one after the other, and whose the last of them were."""
+
+    def __init__(self, published: bool, ends: list[int | None]) -> None:
+        self.published, self.ends = published, ends
+        self.inside = not published
+        self.who, self.fence, self.blank = PAGE if published else MODEL, "", True
+        self.lines: list[str] = []
+        self.until = -1
+
+    def take(self, number: int, line: str) -> Iterator[Said]:
+        """A line, and what another speaker said before it."""
+        if self.published:
+            line = self._untagged(line)
+        speaker = PROGRAM if number <= self.until else self._speaker(line)
+        if speaker != self.who:
+            yield from self.closed()
+            self.who, self.fence = speaker, ""
+        if speaker == PROGRAM and number > self.until:
+            end = self.ends[number]
+            self.until = end if end is not None and line.strip() and not line.endswith("  ") else -1
+            line = _QUOTED.sub("", line, count=1)
+        elif speaker == MODEL:
+            self.fence = _fenced(line, self.fence)
+        elif speaker == PERSON:
+            line = line[5:]
+        self.lines.append(line)
+        self.blank = not line.strip()
+
+    def closed(self) -> Iterator[Said]:
+        """What the last speaker said."""
+        lines = (line.rstrip() for line in self.lines) if self.who in (PERSON, PROGRAM) else self.lines
+        text = "\n".join(lines).strip("\n")
+        self.lines = []
+        if text.strip():
+            yield Said(self.who, text)
+
+    def _untagged(self, line: str) -> str:
+        """The line of a page without the tags around the transcript; those in code are the model's."""
+        if _TRANSCRIPT.match(line):
+            self.inside, self.blank = True, True
+        elif self.fence or not line.startswith("<") or not _PAGE.fullmatch(line):
+            return line
+        elif line.startswith("</div"):
+            self.inside = False
+        return ""
+
+    def _speaker(self, line: str) -> str:
+        """Whose line it is by how it begins; without a mark the model's, if it stands apart."""
+        if not self.inside:
+            return PAGE if line.strip() else self.who
+        page = self.published and not self.fence
+        marked = page or line.endswith("  ")
+        if line.startswith("#### ") or line == "####":
+            if not self.fence or (marked and self.blank):
+                return PERSON
+        elif line.startswith("> ") or (page and line.startswith(">") and not line.startswith(">>")):
+            if marked or line.rstrip() == ">":
+                return PROGRAM
+        if line.strip() and not self.blank and self.who in (PERSON, PROGRAM):
+            return PROGRAM
+        return MODEL
+
+
+def _ends(lines: list[str]) -> list[int | None]:
+    """For each line where a message of the program that is open after it ends: only its first line is marked, only its
+    last has the trailing blanks.
+    """
+    ends: list[int | None] = []
+    end: int | None = None
+    for number in range(len(lines) - 1, -1, -1):
+        ends.append(end)
+        line = lines[number]
+        if line.startswith(("#### ", "> ")):
+            end = None
+        elif line.endswith("  ") and line.strip():
+            end = number
+    return ends[::-1]
 
 
 def _fenced(line: str, fence: str) -> str:
@@ -75,12 +135,6 @@ def _fenced(line: str, fence: str) -> str:
     if not fence:
         return mark
     return "" if mark.startswith(fence) and not line.strip().strip("`~") else fence
-
-
-def _closed(who: str, lines: list[str]) -> Iterator[Said]:
-    text = "\n".join(lines if who == MODEL else (line.rstrip() for line in lines)).strip("\n")
-    if text.strip():
-        yield Said(who, text)
 
 
 class Spoken(NamedTuple):

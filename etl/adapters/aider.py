@@ -1,7 +1,8 @@
 """aider's histories: `.aider.chat.history.md` (Markdown, a section a session) and `.aider.llm.history`.
 
 The Markdown has no roles and no ids: a session is known by the time in its header with the first thing asked. Web
-pages of published transcripts are read alike. The other log has every request whole and each response.
+pages of published transcripts are read alike. Output that a person added to the chat, and errors that the program had
+the model mend, are messages in the user's place. The other log has every request whole and each response.
 """
 
 from __future__ import annotations
@@ -34,7 +35,7 @@ class Aider(Adapter):
     """Histories of aider."""
 
     name = "aider"
-    version = 1
+    version = 2
     about = "aider histories: .aider.chat.history.md (Markdown, also published transcripts) and .aider.llm.history"
     ignores: ClassVar[dict[str, str]] = {_SILENT: "a session in which nobody asks anything"}
 
@@ -71,7 +72,7 @@ class Aider(Adapter):
 
 
 def _told(record: Record, value: dict[str, Any]) -> Outcome:
-    made: Conversation | None = session(record, _PAGE.decode() in value["text"])
+    made: Conversation | None = session(record, text_of(value, "started") is None and _PAGE.decode() in value["text"])
     if made is not None:
         return made
     if text_of(value, "started") is None:
