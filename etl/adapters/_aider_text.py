@@ -102,9 +102,8 @@ class _Reading:
         if line.startswith("#### ") or line == "####":
             if not self.fence or (marked and self.blank):
                 return PERSON
-        elif line.startswith("> ") or (page and line.startswith(">") and not line.startswith(">>")):
-            if marked or line.rstrip() == ">":
-                return PROGRAM
+        elif _QUOTED.match(line) and (line[1:2] == " " or (page and line[1:2] != ">")) and (marked or line == "> "):
+            return PROGRAM
         if line.strip() and not self.blank and self.who in (PERSON, PROGRAM):
             return PROGRAM
         return MODEL
