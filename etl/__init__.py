@@ -10,8 +10,10 @@ Who writes an adapter finds the rest of what it needs in `etl.adapter` and `etl.
 
 from __future__ import annotations
 
-import importlib
-from typing import TYPE_CHECKING, Any
+import sys
+from typing import TYPE_CHECKING
+
+from etl.late import late
 
 if TYPE_CHECKING:
     from etl.adapter import Adapter
@@ -68,14 +70,5 @@ _HOMES = {
     "tool": "etl.simulator.tools",
 }
 
-
-def __getattr__(name: str) -> Any:
-    if name not in _HOMES:
-        raise AttributeError(f"module 'etl' has no attribute {name!r}")
-    value = getattr(importlib.import_module(_HOMES[name]), name)
-    globals()[name] = value
-    return value
-
-
-def __dir__() -> list[str]:
-    return sorted({*globals(), *__all__})
+if not TYPE_CHECKING:  # a name that is not there shall be seen
+    __getattr__, __dir__ = late(sys.modules[__name__], _HOMES)

@@ -26,7 +26,8 @@ from etl.event_store import stored_record
 from etl.events import Taken, Touched
 from etl.families import Families
 from etl.lake import StagedFile
-from etl.staging import RowBuffer, Settings, Staging
+from etl.settings import Settings
+from etl.staging import RowBuffer, Staging
 
 HELD_BYTES = 6 << 20
 """Bytes of payloads that wait in memory for more of their conversations, in each stream."""

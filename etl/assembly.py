@@ -19,7 +19,8 @@ from etl.lake import Lake, StagedFile, open_parquet
 from etl.lake.staging import restaged
 from etl.lake.tombstones import forgets
 from etl.report import FileResult, Place
-from etl.staging import Rejects, RowBuffer, Settings, Staging
+from etl.settings import Settings
+from etl.staging import Rejects, RowBuffer, Staging
 
 
 class Assembled:

@@ -24,7 +24,8 @@ from etl.lake import Lake, StagedFile, open_parquet, reading
 from etl.lake.errors import file_is_gone, lake_error, library_errors, one_line
 from etl.remote import path_of
 from etl.report import UNDETECTED, FileResult, Report
-from etl.staging import Settings, Staging, sources_table
+from etl.settings import Settings
+from etl.staging import Staging, sources_table
 
 TRIES = 8
 """How often conversations are put together again because somebody added events to them meanwhile, and files looked at
@@ -192,7 +193,7 @@ def _touched(results: Sequence[FileResult]) -> dict[tuple[str, str], Touched]:
     taken: set[int] = set()
     for result in results:
         for what in (result.touched, *result.others_touched):
-            if result.adapter is None or not what.keys or id(what) in taken:
+            if result.adapter is None or what is None or not what.keys or id(what) in taken:
                 continue
             taken.add(id(what))
             known = touched.setdefault((result.source, result.adapter), what)

@@ -23,7 +23,8 @@ from typing import Annotated, Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator, model_validator
 
-from etl.errors import UsageError, faults
+from etl.errors import UsageError
+from etl.faults import faults
 from etl.limits import MAX_DEPTH
 from etl.policies import POLICIES
 

@@ -40,7 +40,12 @@ class Gone:
         self._batch_id = batch_id
         whole = (absolute(root) for root in roots if not is_remote(root))
         self._folders = [folder.removesuffix("/") + "/" for folder in whole if is_folder(folder)]
+        self._are_folders = len(self._folders) == len(roots)
         self._kept = 0
+        self.missing = 0
+        """Files that are known and lie there no more, wherever else."""
+        self.is_certain = True
+        """Whether each file that is known below the folders was found, or is missing."""
         self._named: set[str] = set()
 
     def told(self, changes: Sequence[Change]) -> Sequence[Change]:
@@ -54,9 +59,13 @@ class Gone:
 
     def tell(self, report: Report) -> None:
         """Say what has gone, once everything is committed."""
-        if not self._folders or sum(rows.num_rows for rows in self._rows(below=True)) <= self._kept:
+        known_below = sum(rows.num_rows for rows in self._rows(below=True)) if self._folders else 0
+        if known_below <= self._kept:
             return
-        gone = {known for known in self._names(below=True) if not self._is_there(known.uri)}
+        missing = [known for known in self._names(below=True) if not self._is_there(known.uri)]
+        self.missing = len(missing)
+        self.is_certain = self._are_folders and known_below - self.missing == self._kept
+        gone = {*missing}
         digests = {known.sha256 for known in gone} - {None}
         elsewhere = {
             known.sha256 for known in self._names(below=False) if known.sha256 in digests and known not in gone

@@ -22,7 +22,7 @@ from etl.lake import KnownFile
 from etl.report import FileResult
 
 if TYPE_CHECKING:
-    from etl.staging import Settings
+    from etl.settings import Settings
     from etl.walk import FoundFile
 
 FEW = 64

@@ -13,7 +13,8 @@ from typing import Annotated, Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
 
-from etl.errors import UsageError, faults
+from etl.errors import UsageError
+from etl.faults import faults
 from etl.identity import digest
 
 Role = Literal["system", "developer", "user", "assistant", "tool"]

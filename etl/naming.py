@@ -17,7 +17,7 @@ from etl.walk import FoundFile
 
 if TYPE_CHECKING:
     from etl.redact import Redactor
-    from etl.staging import Settings
+    from etl.settings import Settings
 
 
 class Named(NamedTuple):

@@ -1,31 +1,26 @@
 """The run, top to bottom: discover → open → detect → parse → normalise → redact → check → write → commit.
 
-The order is a safety rule, and nothing is visible before it is committed (`etl/committing.py`). What runs is loaded
-where there is something to read (`etl/running.py`), and beside it, where a lake is new, what its workers need.
+The order is a safety rule, and nothing is visible before it is committed (`etl/committing.py`). First it is told
+whether anything has changed (`etl/quiet.py`); only where it may have, what runs is loaded (`etl/starting.py`).
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from datetime import datetime
-from itertools import chain, islice
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from etl.discover import find
 from etl.errors import UsageError
 from etl.limits import LIMITS, Limits
-from etl.policies import check_policy
-from etl.pool import Pool, are_many
-from etl.remote import is_remote
+from etl.quiet import Asked, quiet_night
+from etl.settings import run_settings
 
 if TYPE_CHECKING:
     from etl.report import Report
     from etl.waves import OnProgress
 
 ENGINES = ("local", "ray")
-FIRST = 1_000
-"""So many files are found before anything else is done."""
 
 
 def ingest(
@@ -67,22 +62,14 @@ def ingest(
         if format is not None:
             raise UsageError("--map says how to read, and so does --format: give one of them")
         source = source or mapping.name
-    check_policy(redact)
-    roots = [str(path) for path in ([paths] if isinstance(paths, (str, Path)) else paths)]
-    files = find(roots, exclude)
-    first = list(islice(files, FIRST))
-    with Pool(1 if engine == "ray" else workers) as pool:
-        # A lake that is not there yet knows no file: all are read, and workers may load what they need from now on.
-        is_new = not is_remote(str(lake)) and not Path(lake).exists()
-        if pool.count > 1 and is_new and are_many(file.size for file in first):
-            pool.begin(redact)
-        from etl.running import read_into, run_settings
-        from etl.waves import Readers
+    settings = run_settings(lake, now, source, format, redact, limits, dry_run, strict)
+    settings = settings._replace(mapping=mapping, key=pseudonym_key)
+    asked = Asked(settings, [str(path) for path in ([paths] if isinstance(paths, (str, Path)) else paths)], exclude)
+    if not reparse and (report := quiet_night(asked)) is not None:
+        return report
+    from etl.starting import start
 
-        settings = run_settings(lake, now, source, format, redact, limits, dry_run, strict)
-        settings = settings._replace(mapping=mapping, key=pseudonym_key)
-        readers = Readers(pool, engine, ray_address)
-        return read_into(settings, chain(first, files), readers, progress, reparse=reparse, roots=roots)
+    return start(asked, workers, engine, ray_address, progress, reparse=reparse)
 
 
 def replay(
@@ -104,7 +91,7 @@ def replay(
     from etl.lake import Lake
     from etl.naming import keyed
     from etl.replaying import policy_of_rejects, read_rejects
-    from etl.running import run_settings, running
+    from etl.running import running
     from etl.waves import Told, finish
 
     policy = redact or policy_of_rejects(Lake.open(lake), source)

@@ -12,16 +12,15 @@ from types import TracebackType
 from typing import TYPE_CHECKING, Any, Self
 
 from etl.errors import LakeError
+from etl.settings import PART_BYTES
 from etl.stem import Begun, begin
 
 if TYPE_CHECKING:
     from etl.report import FileResult
-    from etl.staging import Settings
+    from etl.settings import Settings
     from etl.worker import Task
     from etl.workers import Queue, ReadOut
 
-PART_BYTES = 16 << 20
-"""About how long the parts of a large file of lines are; one of twice as much is parted where it can be."""
 ALSO = 1 << 16
 """What a file costs besides its bytes, in bytes."""
 PATIENCE = 5.0

@@ -22,7 +22,7 @@ from etl.lake import StagedFile, guest
 from etl.lake.place import Place
 from etl.parts import Work
 from etl.reading import Reader
-from etl.staging import Settings
+from etl.settings import Settings
 from etl.worker import read_task
 from etl.workers import OnFile, Queue, ReadOut, shares
 

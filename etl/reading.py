@@ -6,7 +6,6 @@ an event, in a reject, or under the rule that ignored it.
 
 from __future__ import annotations
 
-import time
 from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING
 
@@ -25,7 +24,8 @@ from etl.opening import BLOCK, blocks, small_text, span
 from etl.parts import Part, Work, is_parted, names_in, occurring
 from etl.remote import is_remote
 from etl.report import UNDETECTED, FileResult, Place, Reached
-from etl.staging import FLUSH_BYTES, EventBuffer, Rejects, RowBuffer, Settings, Staging
+from etl.settings import Settings
+from etl.staging import FLUSH_BYTES, EventBuffer, Rejects, RowBuffer, Staging
 from etl.walk import FoundFile, shown
 
 if TYPE_CHECKING:
@@ -344,8 +344,3 @@ def _note(result: FileResult, taken: Taken) -> None:
         result.keys |= set(taken.columns["conversation_key"])
     if len(result.days) <= FEW:
         result.days |= set(taken.columns["day"])
-
-
-def micros_now() -> int:
-    """The clock, where a run is given none."""
-    return time.time_ns() // 1_000

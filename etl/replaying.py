@@ -17,7 +17,7 @@ from etl.mapped import Mapped
 from etl.reading import Reader
 from etl.remote import path_of
 from etl.report import FileResult
-from etl.staging import Settings
+from etl.settings import Settings
 from etl.walk import FoundFile
 from etl.workers import ReadOut
 

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Set
+from collections.abc import Iterable, Set
 from dataclasses import dataclass, field
 from itertools import islice
 from operator import add
 from typing import TYPE_CHECKING, Any
 
-from etl.lake import RowCounts
+from etl.lake.counts import RowCounts
 from etl.results import FileResult, Place, Reached, Results
 
 if TYPE_CHECKING:
@@ -109,6 +109,12 @@ class Report:
             file.uri, change.source or "", file.size, file.modified_ns, known.sha256, known.adapter,
             known.adapter_version, known.state, "unchanged",
         )  # fmt: skip
+
+    def add_all_unchanged(self, count: int, sources: Iterable[str], results: Results) -> None:
+        """Take in that so many files, all that were found, are as they were."""
+        self._states["unchanged"] += count
+        self.looked_at.update(sources)
+        self.results = results
 
     def count(self, rows: RowCounts, assembled: Counter[str] | None = None) -> None:
         """Take in what a commit did to the rows, and how many were put together from events, by adapter."""

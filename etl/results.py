@@ -6,15 +6,14 @@ import pickle
 import tempfile
 import weakref
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from operator import attrgetter
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from etl.events import Touched
-
 if TYPE_CHECKING:
+    from etl.events import Touched
     from etl.growing import Beginning
     from etl.lake import KnownFile
 
@@ -39,10 +38,6 @@ class Reached(NamedTuple):
     size: int
     lines: int
     sha256: str
-
-
-_NOTHING = Touched()
-"""What most files touch, one for all."""
 
 
 def said_of(uri: str, error: str | None) -> str:
@@ -72,8 +67,8 @@ class FileResult:
     rows: int = 0
     rejects: Counter[str] = field(default_factory=Counter)
     ignored: Counter[str] = field(default_factory=Counter)
-    touched: Touched = field(default_factory=lambda: _NOTHING)
-    """The conversations that its events belong to."""
+    touched: Touched | None = None
+    """The conversations that its events belong to; None of a format that has no events."""
     first_rejects: dict[str, tuple[Place, str]] = field(default_factory=dict)
     """Reason → where it first occurred, and its message."""
     reached: Reached | None = None
@@ -126,13 +121,18 @@ class Results:
     goes with the last reader.
     """
 
-    def __init__(self, folder: Path | None = None) -> None:
-        """`folder` is where to write; by default where the system keeps temporary files."""
+    def __init__(
+        self, folder: Path | None = None, *, load: Callable[[], Iterator[FileResult]] | None = None, count: int = 0
+    ) -> None:
+        """`folder` is where to write; by default where the system keeps temporary files. `load` gives so many results
+        that nobody has looked up yet.
+        """
+        self._load = load
         self._folder = folder
         self._held: list[tuple[Any, ...]] = []
         self._file: Any = None
         self._written: list[int] = []
-        self._number = 0
+        self._number = count
 
     def __len__(self) -> int:
         return self._number
@@ -162,6 +162,8 @@ class Results:
         self._held = []
 
     def __iter__(self) -> Iterator[FileResult]:
+        if self._load is not None:
+            yield from self._load()
         at = 0
         for size in self._written:
             self._file.seek(at)

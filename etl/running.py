@@ -1,36 +1,29 @@
-"""A run: its settings, its lake with an open batch, and its files on their way into it.
+"""A run: its lake with an open batch, and its files on their way into it.
 
 Files are found, compared and read some thousands at a time, so that a run needs no more memory for a million of them
-(`etl/waves.py`). What reads and commits is loaded where there is something to read: most nights most sources are
-unchanged.
+(`etl/waves.py`). What reads and commits is loaded where there is something to read; where nothing has changed at all,
+not even this is (`etl/quiet.py`).
 """
 
 from __future__ import annotations
 
 import contextlib
-import json
 import tempfile
 import time
-import uuid
 from collections.abc import Iterator, Sequence
-from datetime import datetime
 from functools import partial
 from itertools import chain, islice
-from pathlib import Path
 
 from etl.changes import Changes
-from etl.errors import UsageError
 from etl.footprint import settled
 from etl.gone import Gone
 from etl.lake import KnownFile, Lake
-from etl.limits import Limits
 from etl.naming import Names
-from etl.policies import check_policy
+from etl.quiet import Asked, Noting
 from etl.report import UNDETECTED, Report
-from etl.results import Results
-from etl.runs import drift, run_report, source_runs
-from etl.staging import Settings
-from etl.times import instant, to_datetime
+from etl.results import FileResult, Results
+from etl.runs import keep_report
+from etl.settings import Settings
 from etl.walk import FoundFile
 from etl.waves import OnProgress, Readers, Told, Waves
 
@@ -38,29 +31,48 @@ LOT = 10_000
 """So many files are compared with what the lake knows at a time."""
 
 
-def read_into(
-    settings: Settings, files: Iterator[FoundFile], readers: Readers, progress: OnProgress | None, *, reparse: bool,
-    roots: Sequence[str] = (),
-) -> Report:  # fmt: skip
-    """Read what is new of these files into the lake; nothing to read makes no lake. `roots` are where they were found:
-    what is known below them and lies there no more is counted.
+def read_into(asked: Asked, readers: Readers, progress: OnProgress | None, *, reparse: bool) -> Report:
+    """Read what is new of the files that are asked for into the lake; nothing to read makes no lake. What is known
+    below their folders and lies there no more is counted.
     """
+    settings, source = asked.settings, asked.settings.source
+    files = asked.files()
     first = list(islice(files, 1))
     if not first and not Lake.begun(settings.lake):
         return Report(settings.batch_id, dry_run=settings.dry_run)
-    mapping, source = settings.mapping, settings.source
     with running(settings) as (opened, report):
-        version = mapping.adapter_version if mapping else None
-        known = partial(_known, opened, source)
-        names = Names(opened, settings).of
-        gone = Gone(opened, source, settings.batch_id, roots)
-        changes = Changes(known, source, "mapped" if mapping else settings.format, reparse, names, version)
-        with Waves(opened, settings, report, readers, Told(progress)) as waves:
-            for lot in _lots(chain(first, files), opened):
-                waves.take(gone.told(changes.of(lot)))
+        gone = Gone(opened, source, settings.batch_id, asked.roots)
+        changes = _changes(opened, settings)
+        noting = Noting(opened, asked, changes.of)
+        compared = changes._replace(reparse=reparse)
+        with Waves(opened, settings, report, readers, Told(progress), noting.committed) as waves:
+            for lot in _lots(noting.found(chain(first, files)), opened):
+                waves.take(noting.compared(gone.told(compared.of(lot))))
             waves.read(is_last=True)
             gone.tell(report)
+        noting.leave(report, is_certain=gone.is_certain and not (gone.missing and asked.exclude))
     return report
+
+
+def known_results(asked: Asked) -> Iterator[FileResult]:
+    """The results of files that lie in the lake as they were."""
+    lake = Lake.open(asked.settings.lake)
+    changes = _changes(lake, asked.settings)
+    report = Report(asked.settings.batch_id)
+    for lot in _lots(asked.files(), lake):
+        for change in changes.of(lot):
+            if not change.is_read:
+                report.add_unchanged(change)
+    yield from report.results
+
+
+def _changes(lake: Lake, settings: Settings) -> Changes:
+    """How files differ from what the lake knows by then."""
+    mapping, source = settings.mapping, settings.source
+    known = partial(_known, lake, source)
+    names = Names(lake, settings).of
+    version = mapping.adapter_version if mapping else None
+    return Changes(known, source, "mapped" if mapping else settings.format, False, names, version)
 
 
 def _lots(files: Iterator[FoundFile], lake: Lake) -> Iterator[list[FoundFile]]:
@@ -70,24 +82,6 @@ def _lots(files: Iterator[FoundFile], lake: Lake) -> Iterator[list[FoundFile]]:
         yield lot
         if len(lot) == LOT == size:
             size = min(5 * LOT, max(LOT, sum(file.rows for file in lake.live("sources")) // 20))
-
-
-def run_settings(
-    lake: str | Path, now: datetime | None, source: str | None, format: str | None, redact: str, limits: Limits,
-    dry_run: bool, strict: bool,
-) -> Settings:  # fmt: skip
-    """The settings of a run, with a batch id of its own; UsageError where `now` is no time."""
-    check_policy(redact)
-    if now is None:
-        from etl.reading import micros_now
-
-        at: int | None = micros_now()
-    else:
-        at = instant(now).micros
-    if at is None:
-        raise UsageError(f"`now` is no usable time: {now}")
-    batch_id = f"b_{time.strftime('%Y%m%dT%H%M%S', time.gmtime(at // 1_000_000))}_{uuid.uuid4().hex[:8]}"
-    return Settings(str(lake), batch_id, at, source, format, redact, limits, dry_run, strict)
 
 
 @contextlib.contextmanager
@@ -100,7 +94,7 @@ def running(settings: Settings) -> Iterator[tuple[Lake, Report]]:
         yield lake, report
         report.seconds = time.monotonic() - started
         if not settings.dry_run:
-            _keep_report(lake, settings, report)
+            keep_report(report, settings, lake.write_report, lake.reports)
 
 
 @contextlib.contextmanager
@@ -122,11 +116,3 @@ def _known(lake: Lake, source: str | None, uris: Sequence[str]) -> dict[str, dic
     known = lake.known_files(None if source is None else sorted({source, UNDETECTED}), uris)
     known.setdefault(UNDETECTED, {})
     return {name: known[name] for name in sorted(known)}
-
-
-def _keep_report(lake: Lake, settings: Settings, report: Report) -> None:
-    """The report stays in the lake, and is held against those of the runs before."""
-    at = to_datetime(settings.ingested_at).isoformat()
-    report.looked_at |= {settings.source} if settings.source is not None else set()
-    lake.write_report(json.dumps(run_report(report, at), indent=1))
-    report.drift = [found for found in drift(source_runs(lake.reports())) if found.batch_id == settings.batch_id]

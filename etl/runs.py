@@ -8,11 +8,15 @@ from __future__ import annotations
 import json
 import statistics
 from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
-from typing import Any, NamedTuple
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from etl.intervals import Rate
 from etl.report import Report, Sums
+from etl.times import to_datetime
+
+if TYPE_CHECKING:
+    from etl.settings import Settings
 
 COMPARED = 7
 """Earlier runs of a source that the last one is held against."""
@@ -66,6 +70,16 @@ def run_report(report: Report, at: str) -> dict[str, Any]:
     by_source = {source: _kept(sums, adapters[source]) for source, sums in sorted(read.items())}
     silent = sorted({*report.looked_at} - read.keys())
     return {"at": at, **report.to_json(), "by_source": by_source, "silent": silent}
+
+
+def keep_report(
+    report: Report, settings: Settings, write: Callable[[str], None], reports: Callable[[], list[str]]
+) -> None:
+    """Let the report stay in the lake, and hold it against those of the runs before."""
+    at = to_datetime(settings.ingested_at).isoformat()
+    report.looked_at |= {settings.source} if settings.source is not None else set()
+    write(json.dumps(run_report(report, at), indent=1))
+    report.drift = [found for found in drift(source_runs(reports())) if found.batch_id == settings.batch_id]
 
 
 def _kept(sums: Sums, adapters: Counter[str]) -> dict[str, Any]:

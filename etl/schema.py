@@ -20,6 +20,8 @@ import pyarrow as pa
 from pydantic import BaseModel, ConfigDict, Field, GetCoreSchemaHandler
 from pydantic_core import CoreSchema
 
+from etl.tables import PARTITIONS
+
 SCHEMA_VERSION = "rollout.v1"
 """Written into every row; changes only when a column changes its name, type or meaning."""
 
@@ -449,14 +451,6 @@ class Event(Record):
 
 TABLES: dict[str, type[Record]] = {"rollouts": Rollout, "rejects": Reject, "sources": SourceFile, "events": Event}
 """The tables of a lake, by name."""
-
-PARTITIONS: dict[str, tuple[str, ...]] = {
-    "rollouts": ("source", "day"),
-    "rejects": ("source",),
-    "sources": ("source",),
-    "events": ("source", "day"),
-}
-"""The Hive partition keys of each table, outermost first."""
 
 LINEAGE = frozenset(
     {

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any
 
 import pyarrow as pa
 
@@ -14,46 +14,16 @@ from etl.events import Taken, events_table
 from etl.growing import counts_text
 from etl.identity import reject_id
 from etl.lake import StagedFile, StagingWriter
-from etl.limits import Limits
-from etl.pool import PART_BYTES
 from etl.report import FileResult, Place
 from etl.row import Row
 from etl.schema import arrow_schema
-
-if TYPE_CHECKING:
-    from etl.mapping import Mapping
+from etl.settings import Settings
 
 FLUSH_BYTES = 8 << 20
 """Source bytes gathered in memory before their rows are redacted and written."""
 FLUSH_ROWS = 4_000
 _BYTES_OF_EVENT = 200
 """About so many an event has beside its payload."""
-
-
-class Settings(NamedTuple):
-    """What a run passes down to its readers."""
-
-    lake: str
-    batch_id: str
-    ingested_at: int
-    """Microseconds since the epoch."""
-    source: str | None = None
-    format: str | None = None
-    redact: str = "secrets"
-    limits: Limits = Limits()
-    dry_run: bool = False
-    strict: bool = False
-    """Let an adapter's exception through instead of turning its record into a reject (tests)."""
-    mapping: Mapping | None = None
-    """Which column is what, where the user says so."""
-    key: bytes | None = None
-    """Of the pseudonyms of personal data."""
-    part_bytes: int = PART_BYTES
-    """About how long the parts are that a large file of lines is read in."""
-    least_growing: int = 1 << 16
-    """A smaller file is read whole when it has grown."""
-    wave_files: int = 10_000
-    """So many files are read and committed together; a run of more takes several waves."""
 
 
 class Staging:

@@ -173,6 +173,12 @@ def found_at(place: str) -> FoundFile:
     return FoundFile(uri, place, 0 if stat.S_ISDIR(status.st_mode) else -1, status.st_mtime_ns)
 
 
+def is_recent(modified_ns: int, now_ns: int) -> bool:
+    """Whether a file may be written to again now and keep its time: file systems count in ticks, some in seconds."""
+    tick_ns = 20_000_000 if modified_ns % 1_000_000_000 else 2_000_000_000
+    return modified_ns > now_ns - tick_ns
+
+
 def with_log(file: FoundFile) -> FoundFile:
     """A database as new as the log beside it, which is read with it; any other file as it is."""
     try:

@@ -9,6 +9,7 @@ conversation whose records lie in files of two waves is put together by both.
 from __future__ import annotations
 
 import contextlib
+import time
 from collections.abc import Callable, Collection, Sequence
 from types import TracebackType
 from typing import TYPE_CHECKING, NamedTuple, Self
@@ -18,7 +19,8 @@ from etl.footprint import release
 from etl.lake import Lake, StagedFile
 from etl.naming import keyed
 from etl.report import FileResult, Report
-from etl.staging import Settings
+from etl.settings import Settings
+from etl.walk import FoundFile, is_recent
 
 if TYPE_CHECKING:
     from etl.parts import Work
@@ -72,12 +74,17 @@ class Readers(NamedTuple):
 class Waves:
     """What is found, gathered into waves; each is read and committed when it is full."""
 
-    def __init__(self, lake: Lake, settings: Settings, report: Report, readers: Readers, told: Told) -> None:
+    def __init__(
+        self, lake: Lake, settings: Settings, report: Report, readers: Readers, told: Told,
+        committed: Callable[[Sequence[FoundFile]], None],
+    ) -> None:  # fmt: skip
+        """`committed` hears of the files of each wave."""
         self._lake = lake
         self._settings = settings
         self._report = report
         self._readers = readers
         self._told = told
+        self._committed = committed
         self._begun = contextlib.ExitStack()
         self._reading: Callable[[Sequence[Work]], ReadOut] | None = None
         self._waiting: list[Change] = []
@@ -111,7 +118,8 @@ class Waves:
         if is_later:
             release()
         reading = self._reading or self._begin()
-        works = [Work(change.file, change.known) for change in changes]
+        now_ns = time.time_ns()
+        works = [Work(_timed(change.file, now_ns), change.known) for change in changes]
         self._told.expect(works)
         read = reading(works)
         if is_last:
@@ -120,8 +128,10 @@ class Waves:
         undetected = {uri for uri, change in told.items() if change.was_undetected}
         for result in read.results:
             _compare(result, told[result.uri])
+        files = [change.file for change in changes]
         del changes, works, told
         finish(self._lake, self._settings, self._report, read.results, read.staged, undetected, is_later=is_later)
+        self._committed(files)
 
     def _begin(self) -> Callable[[Sequence[Work]], ReadOut]:
         """What reads is loaded where there is something to read, and started once."""
@@ -138,6 +148,11 @@ class Waves:
             pool = self._readers.pool
             self._reading = lambda works: workers.read_all(works, settings, pool, on_file)
         return self._reading
+
+
+def _timed(file: FoundFile, now_ns: int) -> FoundFile:
+    """A file that may change once more without its time telling is kept without one: then its digest tells."""
+    return file._replace(modified_ns=0) if is_recent(file.modified_ns, now_ns) else file
 
 
 def _compare(result: FileResult, change: Change) -> None:

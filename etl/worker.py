@@ -12,7 +12,7 @@ from etl.parts import Work
 from etl.reading import Reader
 from etl.remote import is_remote, register
 from etl.report import FileResult
-from etl.staging import Settings
+from etl.settings import Settings
 
 Task = Sequence[Work]
 

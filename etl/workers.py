@@ -19,7 +19,7 @@ from etl.parts import LEAST, SHARE, Work, is_parted, names_records, parts
 from etl.pool import Pool, are_many
 from etl.reading import Reader
 from etl.report import FileResult, Reached
-from etl.staging import Settings
+from etl.settings import Settings
 from etl.worker import Task
 
 OnFile = Callable[[FileResult], None]
@@ -191,7 +191,7 @@ class _Parted:
             if result.part == self.digest.whole:
                 first.beginning = counted(first, settings)
             add(first, result)
-            if id(result.touched) not in known:
+            if result.touched is not None and id(result.touched) not in known:
                 known.add(id(result.touched))
                 first.others_touched += (result.touched,)
         first.beginning = first.beginning or counted(first, settings)

@@ -11,7 +11,8 @@ import pyarrow.parquet as pq
 from deltalake import DeltaTable
 from deltalake.exceptions import TableNotFoundError
 
-from etl.pool import ALSO, PART_BYTES
+from etl.pool import ALSO
+from etl.settings import PART_BYTES
 
 REPO = Path(__file__).parent.parent
 NOW = dt.datetime(2026, 4, 1, 2, 0, tzinfo=dt.UTC)

@@ -15,9 +15,11 @@ Command = TypeVar("Command", bound=Callable[..., Any])
 
 def _known_format(_ctx: click.Context, _param: click.Parameter, value: str | None) -> str | None:
     """The name itself; UsageError lists those there are. Adapters are loaded when one is named."""
+    if value is None:
+        return None
     from etl.adapter import adapter_named
 
-    return None if value is None else adapter_named(value).name
+    return adapter_named(value).name
 
 
 def complete_format(_ctx: click.Context, _param: click.Parameter, incomplete: str) -> list[CompletionItem]:

@@ -9,19 +9,13 @@ import sys
 from collections.abc import Callable, Iterator
 from typing import TypeVar
 
-import pyarrow as pa
-from deltalake.exceptions import DeltaError
-
 from etl.errors import LakeError
+from etl.remote import store_errors
 
 T = TypeVar("T")
 
-try:
-    from obstore.exceptions import BaseError as _StoreError
-except ImportError:  # the extra that brings object stores is not installed
-    _STORE_ERRORS: tuple[type[Exception], ...] = ()
-else:
-    _STORE_ERRORS = (_StoreError,)
+_LIBRARY_ERRORS = (("deltalake.exceptions", "DeltaError"), ("pyarrow", "ArrowException"), ("duckdb", "Error"))
+"""What each library raises. One that nobody has loaded raises nothing, and a run that changes nothing loads none."""
 
 _ADVICE = {
     errno.ENOSPC: "the disk is full: free some space and run it again",
@@ -63,11 +57,10 @@ _COLOUR = re.compile(r"\x1b\[[0-9;]*m")
 def library_errors(*more: type[Exception]) -> tuple[type[Exception], ...]:
     """What Delta, Arrow, DuckDB, the file system and object stores raise when a lake cannot be read or written; `more`.
 
-    DuckDB raises nothing where nobody has loaded it, and a run that changes nothing does not.
+    Only of libraries that are loaded: the others raise nothing.
     """
-    duckdb = sys.modules.get("duckdb")
-    loaded: tuple[type[Exception], ...] = () if duckdb is None else (duckdb.Error,)
-    return (OSError, DeltaError, pa.ArrowException, *loaded, *_STORE_ERRORS, *more)
+    loaded = (getattr(sys.modules[name], error) for name, error in _LIBRARY_ERRORS if name in sys.modules)
+    return (OSError, *loaded, *store_errors(), *more)
 
 
 def error_number(error: BaseException) -> int | None:

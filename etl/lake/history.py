@@ -33,10 +33,11 @@ class Commit(NamedTuple):
 
 def history(place: Place, table: str) -> list[Commit]:
     """The commits that the log still holds, oldest first. Checkpoints sum up what is older than 30 days."""
-    return [_commit(version, text) for version, text in place.log_texts(table)]
+    return [commit_of(version, text) for version, text in place.log_texts(table)]
 
 
-def _commit(version: int, text: str) -> Commit:
+def commit_of(version: int, text: str) -> Commit:
+    """What the log entry of a version tells."""
     info: dict[str, object] = {}
     added: dict[str, int] = {}
     removed: list[Removed] = []

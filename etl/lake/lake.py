@@ -17,6 +17,7 @@ from etl.errors import LakeError, UsageError
 from etl.identity import digest
 from etl.lake.batch import Batch
 from etl.lake.commit import Committing, commit_plan, commit_rows, try_again
+from etl.lake.counts import RowCounts
 from etl.lake.errors import one_line, reading
 from etl.lake.forget import Conversation, Forgotten, forget
 from etl.lake.history import Commit, batches_since, history
@@ -28,8 +29,9 @@ from etl.lake.migrate import Migrated, migrate_table
 from etl.lake.partition import check_source
 from etl.lake.place import STAGING, Place
 from etl.lake.plan import plan_compaction
-from etl.lake.precedence import RowCounts, decide_rollouts
+from etl.lake.precedence import decide_rollouts
 from etl.lake.repair import drop_lost
+from etl.lake.reports import read_reports, write_report
 from etl.lake.rewrite import Change, Rewritten, rewrite
 from etl.lake.staging import StagedFile
 from etl.lake.sweep import Swept, sweep
@@ -235,14 +237,11 @@ class Lake:
 
     def write_report(self, text: str) -> None:
         """Keeps what the open batch did, as JSON."""
-        to = self._committing()
-        with one_line(f"write a report to {self.root}"):
-            self._place.write_report(to.batch.id, text, to.batch.folder)
+        write_report(self._place, self._committing().batch, text)
 
     def reports(self, newest: int = 500) -> list[str]:
         """The reports of the newest runs, as JSON, oldest first."""
-        with one_line(f"read the reports of {self.root}"):
-            return self._place.read_reports(newest)
+        return read_reports(self._place, newest)
 
     def compact(self) -> int:
         """Merges the small files of every partition towards 128 MB and returns how many went. Needs an open batch."""

@@ -20,7 +20,7 @@ from uuid import uuid4
 
 from etl.errors import UsageError
 from etl.remote import is_remote, remote_path
-from etl.schema import PARTITIONS
+from etl.tables import PARTITIONS
 
 STAGING = ".staging"
 SETTINGS = "settings.json"

@@ -13,11 +13,12 @@ may be an edit that the log gives no time of.
 from __future__ import annotations
 
 from collections.abc import Mapping, Set
-from typing import NamedTuple, cast
+from typing import cast
 
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from etl.lake.counts import RowCounts
 from etl.lake.labels import carry_labels, without_labels
 from etl.lake.lookup import REDACTED, Lookup, Side
 from etl.lake.parquet import row_groups
@@ -35,23 +36,6 @@ _SAID_BY_LIVE = (
 
 LEAST_OF_MAPS = 1 << 20
 """The versions of maps begin here; each map, and each state of one, has its own, which says nothing of their order."""
-
-
-class RowCounts(NamedTuple):
-    """What a commit did to the rows of a table."""
-
-    added: int
-    replaced: int
-    removed: int
-    unchanged: int
-    superseded: int = 0
-    """Readings that were left out though they say something else than the row that stays and are as long, as late and
-    by as new an adapter.
-    """
-    copies: int = 0
-    """Readings that say the same of a rollout as another of the commit: a file that lies in two places, or equal
-    answers in files that say nothing to tell them apart.
-    """
 
 
 def decide_rollouts(lookup: Lookup, conversations: Mapping[str, Set[str]], batch_id: str = "") -> RowCounts:

@@ -17,12 +17,13 @@ from etl.lake import Lake, StagedFile
 from etl.redact import Redactor
 from etl.report import FileResult, Report
 from etl.row import Row
+from etl.settings import Settings
 from etl.simulator.attempts import LEFT_OUT, Attempts, OutsideAgent, planned_jobs, with_nonces
 from etl.simulator.leaks import Asked
 from etl.simulator.report import SimulationReport
 from etl.simulator.situation import Situation
 from etl.simulator.spec import SOURCE, VERSION, Plan, Spec
-from etl.staging import RowBuffer, Settings, Staging
+from etl.staging import RowBuffer, Staging
 
 TRIES = 40
 """How often an ask is drawn again before its situation is left out."""

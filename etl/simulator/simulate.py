@@ -14,8 +14,9 @@ from etl.errors import LakeError, UsageError
 from etl.lake import Lake
 from etl.limits import LIMITS
 from etl.naming import keyed
-from etl.running import run_settings, running
+from etl.running import running
 from etl.schema import Rollout, Step
+from etl.settings import Settings, run_settings
 from etl.simulator.agent import SeededAgent, seeded_agent
 from etl.simulator.attempts import Attempts, OutsideAgent
 from etl.simulator.gaps import Filling, Gap, told
@@ -25,7 +26,6 @@ from etl.simulator.report import SimulationReport
 from etl.simulator.run import OnRows, Output, commit_rows, play_budget, play_jobs
 from etl.simulator.spec import SOURCE, DomainSpec, Plan, Spec, checked, narrowed, system_prompt_of
 from etl.simulator.tools import as_tools
-from etl.staging import Settings
 
 
 class SimulatedStep(Step):

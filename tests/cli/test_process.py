@@ -36,7 +36,17 @@ def test_importing_and_helping_load_nothing_heavy(statement, environment):
     assert HEAVY.isdisjoint(done.stderr.split())
 
 
-def test_a_night_without_news_loads_no_readers(tmp_path, environment):
+NOT_TO_COMPARE = HEAVY | {
+    "multiprocessing",
+    "numpy",
+    "etl.adapter",
+    "etl.changes",
+    "etl.lake.lake",
+    "etl.schema",
+}
+
+
+def test_a_night_without_news_loads_nothing_heavy(tmp_path, environment):
     chats = tmp_path / "chats.jsonl"
     chats.write_text('{"messages": [{"role": "user", "content": "Is it open?"}]}\n')
     night = ["ingest", str(chats), "--lake", str(tmp_path / "lake"), "--json"]
@@ -46,8 +56,7 @@ def test_a_night_without_news_loads_no_readers(tmp_path, environment):
         for _ in range(2)
     ]
     assert [json.loads(ran.stdout)["files"]["unchanged"] for ran in runs] == [0, 1]
-    readers = {"duckdb", "rich", "etl.detection", "etl.reading", "etl.redact", "etl.committing"}
-    assert readers.isdisjoint(runs[1].stderr.split())
+    assert not NOT_TO_COMPARE.intersection(runs[1].stderr.split())
 
 
 def test_a_closed_pipe_ends_it_without_a_word(sample_lake, environment):

@@ -11,7 +11,7 @@ import pytest
 import etl as product
 from etl.errors import LakeError, UsageError
 from etl.lake import Lake
-from etl.staging import Settings
+from etl.settings import Settings
 from tests.lakes import NOW, REPO, said
 
 pytestmark = [pytest.mark.slow, pytest.mark.skipif(find_spec("ray") is None, reason="needs ray")]

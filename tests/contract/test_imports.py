@@ -12,9 +12,9 @@ import etl
 PACKAGE = Path(etl.__file__).parent
 GROUPS = {
     "foundation": {
-        "conversation", "database", "decode", "digest", "errors", "flags", "footprint", "harmless", "identity",
-        "intervals", "limits", "locked", "permissions", "remote", "row", "scanning", "schema", "shipped", "times",
-        "values",
+        "conversation", "database", "decode", "digest", "errors", "faults", "flags", "footprint", "harmless",
+        "identity", "intervals", "late", "limits", "locked", "permissions", "remote", "row", "scanning", "schema",
+        "shipped", "tables", "times", "values",
     },
     "reading": {
         "adapter", "adapters", "beside", "calls", "coerce", "columns", "detection", "discover", "framing", "journal",

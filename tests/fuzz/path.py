@@ -30,7 +30,8 @@ from etl.lake import Lake
 from etl.reading import Reader
 from etl.redact import Redactor
 from etl.report import FileResult
-from etl.staging import EventBuffer, Rejects, RowBuffer, Settings, Staging
+from etl.settings import Settings
+from etl.staging import EventBuffer, Rejects, RowBuffer, Staging
 from tests.contract.harness import check_row
 from tests.lakes import NOW
 
@@ -108,7 +109,9 @@ def read(path: Path, format: str | None) -> list[FileResult]:
     reader.events = EventBuffer(kept)
     results = [reader.read(file) for file in discover([path])]
     reader.close()
-    touched = {(r.source, r.adapter): r.touched for r in results if r.adapter is not None and r.touched.keys}
+    touched = {
+        (r.source, r.adapter): r.touched for r in results if r.adapter is not None and r.touched and r.touched.keys
+    }
     if touched:
         in_memory: Any = {"EventStore": lambda _: _Families(kept.tables["events"]), "Staging": lambda *_: kept}
         with mock.patch.multiple(etl.assembly, **in_memory):
@@ -135,7 +138,7 @@ def _accounted(results: Sequence[FileResult]) -> None:
         if result.error is not None and "not accounted for" in result.error:
             raise Wrong(f"not accounted for: {result.adapter}")
         if result.records_in != result.records_used + result.rejects.total() + result.ignored.total() and (
-            result.adapter is not None and not result.touched.keys
+            result.adapter is not None and not (result.touched and result.touched.keys)
         ):
             raise Wrong(f"the sum of records is wrong: {result.adapter}")
 

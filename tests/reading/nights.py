@@ -9,13 +9,13 @@ from typing import Any
 
 import pytest
 
-import etl.running
+import etl.settings
 import etl.workers
 from etl.parts import Work
 from etl.pipeline import ingest
 from etl.reading import Reader
 from etl.report import Report
-from etl.staging import Settings
+from etl.settings import Settings
 from etl.workers import OnFile, Queue, ReadOut
 from tests.lakes import NOW, rows
 
@@ -96,9 +96,9 @@ def night(
     **settings: Any,
 ) -> Report:
     """One ingest with these settings of a run; `read` in the place of `workers.read_all`."""
-    made = etl.running.run_settings
+    made = etl.settings.run_settings
     with monkeypatch.context() as patched:
-        patched.setattr(etl.running, "run_settings", lambda *given: made(*given)._replace(**settings))
+        patched.setattr("etl.pipeline.run_settings", lambda *given: made(*given)._replace(**settings))
         if read is not None:
             patched.setattr(etl.workers, "read_all", read)
         return ingest(paths, lake=lake, now=NOW, workers=1 if read is not None else settings.pop("workers", 1))

@@ -17,15 +17,17 @@ from hypothesis import strategies as st
 
 import etl.results
 import etl.running
+import etl.settings
 import etl.walk
 import etl.waves
 from etl.changes import Change, Changes
 from etl.discover import find
 from etl.lake import KnownFile, Lake
 from etl.pipeline import ingest
+from etl.quiet import NOTE
 from etl.report import FileResult, Place, Report
 from etl.results import HELD, Results
-from etl.staging import Settings
+from etl.settings import Settings
 from etl.walk import FoundFile
 from tests.lakes import NOW, rows
 from tests.reading.nights import chat, night, span, told
@@ -112,7 +114,7 @@ def test_objects_are_those_of_a_wave(tmp_path: Path, monkeypatch: pytest.MonkeyP
     for number in range(FILES):
         (tmp_path / f"{number}.jsonl").write_bytes((chat(number) if number % 4 else span(number, 0)) + b"\n")
     counts: list[int] = []
-    finish, of, made = etl.waves.finish, Changes.of, etl.running.run_settings
+    finish, of, made = etl.waves.finish, Changes.of, etl.settings.run_settings
 
     def finished(lake: Lake, settings: Settings, report: Report, *given: Any, **more: Any) -> None:
         finish(lake, settings, report, *given, **more)
@@ -129,8 +131,9 @@ def test_objects_are_those_of_a_wave(tmp_path: Path, monkeypatch: pytest.MonkeyP
     monkeypatch.setattr(etl.results, "HELD", WAVE)
     monkeypatch.setattr(etl.waves, "finish", finished)
     monkeypatch.setattr(Changes, "of", compared)
-    monkeypatch.setattr(etl.running, "run_settings", lambda *given: made(*given)._replace(wave_files=WAVE))
+    monkeypatch.setattr("etl.pipeline.run_settings", lambda *given: made(*given)._replace(wave_files=WAVE))
     for again in (False, True):
+        (tmp_path / "lake" / NOTE).unlink(missing_ok=True)
         report = ingest(
             [tmp_path / "*.jsonl"], lake=tmp_path / "lake", now=NOW, dry_run=how == "dry",
             reparse=again and how == "reparse",

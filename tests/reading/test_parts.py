@@ -27,7 +27,7 @@ from etl.framing import LIMITS
 from etl.parts import Work, is_parted, parts
 from etl.pipeline import ingest
 from etl.pool import Pool
-from etl.staging import Settings
+from etl.settings import Settings
 from etl.workers import ReadOut, read_all
 from tests.contract.harness import sample_logs
 from tests.lakes import NOW, REPO, make_many

@@ -9,14 +9,15 @@ from __future__ import annotations
 
 import functools
 import importlib
-import pkgutil
+import os
 import re
 from collections.abc import Callable, Mapping
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
-import pyarrow as pa
+if TYPE_CHECKING:
+    import pyarrow as pa
 
-_NAME = re.compile(r"v(\d+)_\w+")
+_NAME = re.compile(r"(v(\d+)_\w+)\.py")
 
 
 class Migration(NamedTuple):
@@ -33,8 +34,8 @@ class Migration(NamedTuple):
 @functools.cache
 def _modules() -> tuple[tuple[int, str], ...]:
     """The version that each module leads to, and its name, in order."""
-    found = (_NAME.fullmatch(module.name) for module in pkgutil.iter_modules(__path__))
-    return tuple(sorted((int(match[1]), match[0]) for match in found if match))
+    found = map(_NAME.fullmatch, os.listdir(__path__[0]))  # noqa: PTH208  (names alone)
+    return tuple(sorted((int(match[2]), match[1]) for match in found if match))
 
 
 def present_version() -> int:
@@ -57,12 +58,4 @@ def brought_up(table: str, rows: pa.Table, since: int = 1) -> pa.Table:
     for migration in migrations(since):
         if (change := migration.tables.get(table)) is not None:
             rows = change(rows)
-    return rows
-
-
-def with_columns(rows: pa.Table, columns: Mapping[str, pa.DataType]) -> pa.Table:
-    """The rows with more columns, all null; those that are there stay."""
-    for name, kind in columns.items():
-        if name not in rows.column_names:
-            rows = rows.append_column(name, pa.nulls(rows.num_rows, kind))
     return rows

@@ -6,7 +6,8 @@ import functools
 
 import pyarrow as pa
 
-from etl.lake.migrations import Migration, with_columns
+from etl.lake.migrations import Migration
+from etl.lake.migrations.adding import with_columns
 
 _COLUMNS = {
     "read_bytes": pa.int64(),
