@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
+_TRIAL = "train_trial_index"
 _TASK = frozenset({"content", "status", "activeForm", "priority", "id", "dependencies"})
 
 
@@ -47,6 +48,10 @@ def _is_task(value: dict[str, Any]) -> bool:
     return {"content", "status"} <= value.keys() <= _TASK and len(value) > 2
 
 
+def _is_stat(value: dict[str, Any]) -> bool:
+    return isinstance(value.get("name"), dict) and {"name", "count", "sum"} <= value.keys()
+
+
 def _is_typed(value: dict[str, Any]) -> bool:
     return {"sessionId", "messageId", "message"} <= value.keys() and value.get("type") == "user"
 
@@ -60,6 +65,12 @@ _KNOWN: tuple[tuple[str, Callable[[dict[str, Any]], bool]], ...] = (
     ("a list of tasks of an agent; its sessions hold the calls that wrote it", _is_task),
     ("the members of a Slack workspace; its channels hold the messages", _has("id", "name", "profile", "is_bot")),
     ("an index of Cline tasks", _has("ts", "task", "tokensIn", "tokensOut")),
+    ("what HELM found or shows of each instance; the state of the run has what was said", _has("instance_id", _TRIAL)),
+    (
+        "the instances that HELM asked about; the state of the run has what was said",
+        _has("input", "references", "split"),
+    ),
+    ("the numbers of a HELM run", _is_stat),
     ("usage events of aider, without messages", _has("event", "properties", "user_id", "time")),
 )
 """What it is, and how each of its values is known."""

@@ -50,11 +50,7 @@ def test_lines_and_their_state_are_one_row(samples: Path, tmp_path: Path, lake: 
     report = read_in(lake, tmp_path)
     assert (report["rejects"], report["ignored"]) == ({"torn_tail": 1}, {"state_without_session": 1})
     row = _row(lake)
-    assert [(step[0], step[3]) for step in told(row)["steps"]] == [
-        ("shell", "error"),
-        ("read", "ok"),
-        ("shell", "error"),
-    ]
+    assert [step[3] for step in told(row)["steps"]] == ["error", "ok", "error", "missing"]
     assert (row["prompt"], row["steps"][0]["error"]) == ("Is the kiln cold?", "exit 3")
     assert (row["model"], row["usage"]["input_tokens"], row["usage"]["output_tokens"]) == ("demo-kiro", 900, 40)
     assert row["messages"][1]["reasoning_content"] == "Read the gauge."
