@@ -86,17 +86,50 @@ FROM (
     )
 );
 
--- One row per tool call, with the text that came back.
+-- Calls that a row took over from another: those before the first turn that is its own. (A simulated user may call before
+-- anybody else does, so his calls are taken over only where the row came from another.)
+CREATE OR REPLACE TEMP MACRO etl_taken_over(s, prompt_len, parent_id) AS
+    s.message_index < prompt_len AND (s.actor <> 'user' OR parent_id IS NOT NULL);
+
+-- Which of them are the only trace of the call in the lake. A row that came from a row of the lake has none: what it took
+-- over stands there. Of other rows (their parent was never logged, or forgotten; or the log shows but the end of each
+-- conversation, as scored answers do) that begin with the same calls, the first has them.
+CREATE OR REPLACE TEMP VIEW etl_only_traces AS
+WITH heirs AS MATERIALIZED (
+    SELECT rollout_id, source, parent_id, coalesce(parent_id, group_id, conversation_id, rollout_id) AS kin FROM rollouts_stored
+    WHERE coalesce(list_bool_or(list_transform(steps, lambda s: etl_taken_over(s, prompt_len, parent_id))), false)
+), parents AS (
+    SELECT rollout_id AS parent_id FROM rollouts_stored WHERE rollout_id IN (SELECT parent_id FROM heirs)
+), kinless AS (
+    SELECT DISTINCT source, kin FROM heirs ANTI JOIN parents USING (parent_id)
+), told AS (
+    SELECT rollout_id, source, kin, prompt_len, parent_id, unnest(steps) AS s, unnest(range(len(steps)))::INTEGER AS step_index
+    FROM (
+        SELECT rollout_id, source, coalesce(parent_id, group_id, conversation_id, rollout_id) AS kin, prompt_len, parent_id, steps
+        FROM rollouts_stored
+    ) JOIN kinless USING (source, kin)
+)
+SELECT rollout_id AS heir, list(step_index) AS only_here
+FROM (
+    SELECT
+        rollout_id, step_index, etl_taken_over(s, prompt_len, parent_id) AS taken_over,
+        row_number() OVER (PARTITION BY source, kin, step_index, s.tool, s.arguments ORDER BY taken_over, rollout_id) AS copy
+    FROM told
+) WHERE taken_over AND copy = 1 GROUP BY rollout_id;
+
+-- One row per tool call, with the text that came back. Branches, resumed copies and answers given again repeat calls that
+-- another row of the lake has: these are `inherited`, and whoever counts calls leaves them out (WHERE NOT inherited).
 CREATE OR REPLACE TEMP VIEW etl_steps AS
 SELECT
     rollout_id, task_id, source, day, origin, model, step_index,
     s.call_id, s.tool, s.actor, s.arguments, s.message_index, s.result_index, s.status, s.condition, s.error, s.raw_arguments,
-    s.at, s.duration_ms, messages[s.result_index + 1].content AS result, messages
+    s.at, s.duration_ms, etl_taken_over(s, prompt_len, parent_id) AND NOT coalesce(list_contains(only_here, step_index), false) AS inherited,
+    messages[s.result_index + 1].content AS result, messages
 FROM (
     SELECT
-        rollout_id, task_id, source, day, origin, model, messages,
+        rollout_id, task_id, source, day, origin, model, parent_id, prompt_len, only_here, messages,
         unnest(steps) AS s, unnest(range(len(steps)))::INTEGER AS step_index
-    FROM rollouts_stored
+    FROM rollouts_stored LEFT JOIN etl_only_traces ON heir = rollout_id
 );
 CREATE OR REPLACE TEMP VIEW steps AS SELECT * EXCLUDE (messages) FROM etl_steps;
 
@@ -193,7 +226,7 @@ SELECT
 FROM rollouts_stored GROUP BY content_hash HAVING count(*) > 1;
 
 -- Health of each tool, by who called it (`actor`) and whether it was traffic (`origin`). `n` are the calls whose end is known,
--- well or in an error (`failed`); the rate is of them. Calls of which the log has no result (`missing`: the last one of a
+-- well or in an error (`failed`); the rate is of them, each call once. Calls of which the log has no result (`missing`: the last one of a
 -- trace of model calls never has) and cancelled ones say nothing of the tool and stand apart.
 CREATE OR REPLACE TEMP VIEW tool_rates AS
 SELECT
@@ -204,15 +237,15 @@ FROM (
         count(*) FILTER (status IN ('ok', 'error')) AS n, count(*) FILTER (status = 'error') AS failed,
         failed AS errors, count(*) FILTER (status = 'missing') AS missing, count(*) FILTER (status = 'cancelled') AS cancelled,
         median(duration_ms) AS median_ms
-    FROM steps GROUP BY tool, source, actor, origin
+    FROM steps WHERE NOT inherited GROUP BY tool, source, actor, origin
 );
 
--- Every call that ended in an error or without a result (`status` says which), with what the agent said next.
+-- Every call that ended in an error or without a result (`status` says which), once, with what the agent said next.
 CREATE OR REPLACE TEMP VIEW failures AS
 SELECT
     rollout_id, task_id, source, day, origin, model, step_index, tool, actor, status, condition, error, arguments, result,
     list_filter(messages[coalesce(result_index, message_index) + 2:], lambda m: m.role = 'assistant')[1].content AS then_said
-FROM etl_steps WHERE status IN ('error', 'missing');
+FROM etl_steps WHERE status IN ('error', 'missing') AND NOT inherited;
 
 -- Rows, tokens and money by day.
 CREATE OR REPLACE TEMP VIEW usage_daily AS
@@ -234,7 +267,7 @@ FROM messages WHERE rollout_id = wanted ORDER BY message_index;
 -- ---------------------------------------------------------------------------------------------------------------------
 -- Coverage. The unit is the step of the agent: which tool, which condition (success where the call ended well, as
 -- `tool_rates` counts it; null = unclassified), which position (first, after_failure: the call before it failed, repeat: the
--- same tool was called before). Support counts distinct tasks; a row without one is a task of its own. What a labeller or
+-- same tool was called before; inherited calls stand before, but do not count). Support counts distinct tasks; a row without one is a task of its own. What a labeller or
 -- the simulator intended are axes of their own, `scenario.…`.
 
 CREATE OR REPLACE TEMP MACRO etl_met(s) AS coalesce(s.condition, CASE WHEN s.status = 'ok' THEN 'success' END);
@@ -248,20 +281,24 @@ SELECT
         ELSE 'first'
     END AS position
 FROM (
-    SELECT task, origin, tools, failed, place, calls[place] AS s
+    SELECT task, origin, tools, failed, place, calls[place] AS s, inherited[place] AS is_inherited
     FROM (
         SELECT
-            task, origin, calls, list_transform(calls, lambda s: s.tool) AS tools,
+            task, origin, calls, inherited, list_transform(calls, lambda s: s.tool) AS tools,
             list_transform(
                 calls, lambda s: s.status IN ('error', 'missing') OR coalesce(s.condition <> 'success', false)
             ) AS failed,
             unnest(range(1, len(calls) + 1)) AS place
         FROM (
-            SELECT coalesce(task_id, rollout_id) AS task, origin, list_filter(steps, lambda s: s.actor = 'agent') AS calls
-            FROM rollouts_stored
+            SELECT
+                coalesce(task_id, rollout_id) AS task, origin, list_filter(steps, lambda s: s.actor = 'agent') AS calls,
+                list_filter(list_transform(steps, lambda s, i: CASE WHEN s.actor = 'agent' THEN
+                    etl_taken_over(s, prompt_len, parent_id) AND NOT coalesce(list_contains(only_here, i - 1), false)
+                END), lambda x: x IS NOT NULL) AS inherited
+            FROM rollouts_stored LEFT JOIN etl_only_traces ON heir = rollout_id
         )
     )
-);
+) WHERE NOT is_inherited;
 
 -- One row per pair of values and origin: in how many tasks it was seen, and how often.
 CREATE OR REPLACE TEMP VIEW coverage AS

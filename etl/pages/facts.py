@@ -32,7 +32,8 @@ def totals(connection: duckdb.DuckDBPyConnection) -> dict[str, Any]:
         connection,
         """
         SELECT count(*) AS rollouts, count(DISTINCT source) AS sources, count(DISTINCT model) AS models,
-            coalesce(sum(n_steps), 0)::BIGINT AS tool_calls, count(reward) AS scored,
+            coalesce(sum(n_steps) - (SELECT count(*) FROM steps WHERE inherited), 0)::BIGINT AS tool_calls,
+            count(reward) AS scored,
             min(nullif(day, 'unknown')) AS first_day, max(nullif(day, 'unknown')) AS last_day,
             count(*) FILTER (day = 'unknown') AS undated,
             count(*) FILTER (origin = 'simulation') AS simulated,
@@ -65,11 +66,13 @@ def by_kind(connection: duckdb.DuckDBPyConnection) -> Rows:
     return ask(
         connection,
         f"""
-        SELECT source, adapter, model, count(*) AS rollouts, sum(n_steps)::BIGINT AS tool_calls,
+        WITH repeated AS (SELECT rollout_id, count(*) AS n_inherited FROM steps WHERE inherited GROUP BY rollout_id)
+        SELECT source, adapter, model, count(*) AS rollouts,
+            sum(n_steps - coalesce(n_inherited, 0))::BIGINT AS tool_calls,
             count_if(status = 'completed') AS completed,
             count_if(status IN ('error', 'aborted', 'truncated')) AS cut_short,
             count(reward) AS scored, avg(reward) AS mean_reward, count(*) OVER () AS in_all
-        FROM rollouts_stored GROUP BY source, adapter, model
+        FROM rollouts_stored LEFT JOIN repeated USING (rollout_id) GROUP BY source, adapter, model
         ORDER BY rollouts DESC, source, adapter, model LIMIT {MOST_LINES}
         """,
     )
@@ -124,7 +127,7 @@ def tools(connection: duckdb.DuckDBPyConnection) -> Rows:
             SELECT tool, actor, count_if(status IN ('ok', 'error')) AS n, count_if(status = 'error') AS failed,
                 count_if(status = 'missing') AS missing, count_if(status = 'cancelled') AS cancelled,
                 median(duration_ms) AS median_ms
-            FROM steps WHERE origin = 'traffic' GROUP BY tool, actor
+            FROM steps WHERE origin = 'traffic' AND NOT inherited GROUP BY tool, actor
         ) ORDER BY failed DESC, failure_rate DESC NULLS LAST, missing DESC, tool, actor LIMIT {MOST_LINES}
         """,
     )

@@ -70,23 +70,25 @@ class Filters(NamedTuple):
         yield from self._steps()
 
     def _steps(self) -> Iterator[tuple[str, list[Any]]]:
-        """A tool and a condition are asked of the same call."""
+        """A tool and a condition are asked of the same call, in the row that it counts for."""
+        met = "etl_met(struct_pack(status := status, condition := condition))"
         tool, condition = self.wanted.get("tool"), self.wanted.get("condition")
         parts, values = [], []
         if tool:
-            parts.append("s.tool = ?")
+            parts.append("tool = ?")
             values.append(tool)
         if condition == "unclassified":
-            parts.append("etl_met(s) IS NULL")
+            parts.append(f"{met} IS NULL")
         elif condition == "failed":
-            parts.append("s.status = 'error'")
+            parts.append("status = 'error'")
         elif condition == "no result":
-            parts.append("s.status = 'missing'")
+            parts.append("status = 'missing'")
         elif condition:
-            parts.append("etl_met(s) = ?")
+            parts.append(f"{met} = ?")
             values.append(condition)
         if parts:
-            yield f"list_bool_or(list_transform(steps, lambda s: coalesce({' AND '.join(parts)}, false)))", values
+            own = f"SELECT rollout_id FROM steps WHERE NOT inherited AND {' AND '.join(parts)}"
+            yield f"rollout_id IN ({own})", values
 
 
 def _check(name: str, value: str) -> None:

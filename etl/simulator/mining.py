@@ -54,7 +54,7 @@ def mined(connection: duckdb.DuckDBPyConnection, source: str | None = None) -> M
                SELECT agent, tool, arguments, result, status, condition,
                       count(*) OVER (PARTITION BY agent, tool) AS calls,
                       row_number() OVER (PARTITION BY agent, tool ORDER BY rollout_id, step_index) AS place
-               FROM steps JOIN etl_agents USING (rollout_id) WHERE actor = 'agent'
+               FROM steps JOIN etl_agents USING (rollout_id) WHERE actor = 'agent' AND NOT inherited
            ) WHERE place <= $1 ORDER BY calls DESC, agent, tool, place""",
         [SAMPLES],
     ).fetchall()

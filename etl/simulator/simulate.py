@@ -200,7 +200,7 @@ def _traffic(lake: str | Path | None, tools: Any, source: str | None, fill_gaps:
     try:
         known = mined(connection, source) if tools is None or fill_gaps else Mined({}, {}, {})
         busiest = connection.execute(
-            """SELECT tool FROM steps WHERE origin = 'traffic' AND actor = 'agent'
+            """SELECT tool FROM steps WHERE origin = 'traffic' AND actor = 'agent' AND NOT inherited
                GROUP BY tool ORDER BY count(*) DESC, tool"""
         ).fetchall()
         taken = connection.execute(

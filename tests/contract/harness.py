@@ -195,6 +195,10 @@ def check_row(row: dict[str, Any]) -> None:
     results = [step["result_index"] for step in steps if step["result_index"] is not None]
     assert len(set(results)) == len(results), "a result answers one call"
     for step in steps:
+        taken_over = row["message_info"][step["message_index"]]["inherited"]
+        assert taken_over == (step["message_index"] < row["prompt_len"]) or step["actor"] == "user", (
+            "views rest on this"
+        )
         if step["result_index"] is not None:
             answer = messages[step["result_index"]]
             assert answer["role"] == "tool"

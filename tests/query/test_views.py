@@ -192,6 +192,73 @@ def test_rates_of_traffic_know_who_called_and_leave_simulation_out(ask: Ask, tmp
         ]
 
 
+def heir(rollout_id: str, parent_id: str | None = None, **values: Any) -> dict[str, Any]:
+    """A row that took over the first five messages of `refund`, with its first two calls, and then called itself."""
+    return refund(rollout_id, parent_id=parent_id, prompt_len=4, **values)
+
+
+def test_a_call_counts_once_however_many_rows_repeat_it(ask: Ask, tmp_path: Path) -> None:
+    lake = tmp_path / "lake"
+    make_lake(lake, [refund("r_a"), heir("r_b", "r_a"), heir("r_c", "r_b", task_id="t_other")])
+    sql = "SELECT tool, n, failed, missing FROM tool_rates ORDER BY tool"
+    assert [tuple(row.values()) for row in ask(lake, sql)] == [
+        ("get_order", 1, 0, 0),
+        ("get_user", 0, 0, 1),
+        ("refund", 3, 3, 0),
+    ]
+    assert ask(lake, "SELECT count(*) AS n FROM steps WHERE inherited") == [{"n": 4}]
+    assert [row["tool"] for row in ask(lake, "FROM failures ORDER BY tool")] == ["get_user", *["refund"] * 3]
+    pairs = "axis_1 = 'tool' AND axis_2 = 'position'"
+    sql = f"SELECT value_1, value_2, support, times FROM coverage WHERE {pairs} ORDER BY ALL"
+    assert [tuple(row.values()) for row in ask(lake, sql)] == [
+        ("get_order", "first", 1, 1),
+        ("get_user", "first", 1, 1),
+        ("refund", "after_failure", 2, 3),
+    ]
+    with connect(lake) as connection:
+        assert {row["tool"]: row["n"] for row in facts.tools(connection)} == {
+            "get_order": 1,
+            "get_user": 0,
+            "refund": 3,
+        }
+        assert (facts.totals(connection)["tool_calls"], facts.by_kind(connection)[0]["tool_calls"]) == (5, 5)
+
+
+@pytest.mark.parametrize(
+    "kin",
+    [{"parent_id": "r_gone"}, {"group_id": "g"}, {"conversation_id": "c"}],
+    ids=lambda kin: next(iter(kin)),
+)
+def test_a_call_of_which_the_lake_has_only_copies_counts_once(ask: Ask, tmp_path: Path, kin: dict[str, Any]) -> None:
+    lake = tmp_path / "lake"
+    make_lake(lake, [heir("r_b", **kin), heir("r_c", **kin), heir("r_d", "r_c"), heir("r_e", source="other", **kin)])
+    sql = "SELECT source, tool, n + missing AS calls FROM tool_rates ORDER BY source DESC, tool"
+    assert [tuple(row.values()) for row in ask(lake, sql)] == [
+        ("support", "get_order", 1),
+        ("support", "get_user", 1),
+        ("support", "refund", 3),
+        ("other", "get_order", 1),
+        ("other", "get_user", 1),
+        ("other", "refund", 1),
+    ]
+    assert ask(lake, "SELECT DISTINCT rollout_id FROM steps WHERE inherited ORDER BY 1") == [
+        {"rollout_id": "r_c"},
+        {"rollout_id": "r_d"},
+    ]
+
+
+def test_a_row_of_the_same_conversation_may_own_what_another_took_over(ask: Ask, tmp_path: Path) -> None:
+    make_lake(tmp_path / "lake", [heir("r_a", conversation_id="c"), refund("r_b", conversation_id="c")])
+    sql = "SELECT rollout_id, count(*) AS n FROM steps WHERE NOT inherited GROUP BY ALL ORDER BY ALL"
+    assert [tuple(row.values()) for row in ask(tmp_path / "lake", sql)] == [("r_a", 1), ("r_b", 3)]
+
+
+def test_a_simulated_user_who_calls_first_has_taken_over_nothing(ask: Ask, tmp_path: Path) -> None:
+    steps = [step("look", "c1", 1, None, "ok", actor="user")]
+    make_lake(tmp_path / "lake", [refund("r_a", steps=steps, conversation_id="c", prompt_len=2)])
+    assert ask(tmp_path / "lake", "SELECT tool FROM steps WHERE NOT inherited") == [{"tool": "look"}]
+
+
 def test_usage_daily(ask: Ask, support: Path) -> None:
     (day,) = ask(support, "FROM usage_daily WHERE input_tokens IS NOT NULL")
     assert (day["day"], day["rollouts"], day["with_usage"], day["input_tokens"], day["cost_usd"]) == (
