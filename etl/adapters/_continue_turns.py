@@ -13,7 +13,7 @@ from typing import Any
 from etl.adapters._blocks import identifier, plain, read
 from etl.adapters._records import left
 from etl.adapters._rollouts import items, obj, text
-from etl.adapters._run_values import usage_of
+from etl.adapters._run_usage import usage_of
 from etl.adapters._session import summed, without
 from etl.adapters._usage import whole_input
 from etl.conversation import Message, Tokens, ToolCall

@@ -15,7 +15,7 @@ from etl.adapters._otlp_outside import annotation_form
 from etl.adapters._otlp_values import put
 from etl.adapters._run_fragments import Unit
 from etl.adapters._run_streams import whole
-from etl.adapters._run_values import usage_of
+from etl.adapters._run_usage import usage_of
 from etl.conversation import Tokens
 
 RUN_TYPES = frozenset({"llm", "chain", "tool", "retriever", "embedding", "prompt", "parser"})

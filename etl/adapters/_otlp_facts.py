@@ -76,6 +76,7 @@ USAGE = {
         "llm.usage.cache_read_input_tokens",
     ),
     "cache_write_tokens": (
+        "gen_ai.usage.cache_write.input_tokens",
         "gen_ai.usage.cache_creation.input_tokens",
         "gen_ai.usage.cache_creation_input_tokens",
         "llm.token_count.prompt_details.cache_write",

@@ -56,7 +56,9 @@ def openinference(reader: Reader) -> Turn | None:
     tools = [_schema(item) for item in reader.listed("llm.tools")]
     given = reader.take("input.value")
     if isinstance(given, dict):
-        _complete(history, request(given).history)
+        whole = request(given).history
+        history = whole if _tells_more(whole, history) else history
+        _complete(history, whole)
     said = reader.take("output.value")
     about = about_response(said)
     if isinstance(said, dict):
@@ -129,6 +131,17 @@ def _schema(item: Any) -> Any:
     """A tool definition: `tool.json_schema` is JSON text."""
     inner = item.get("tool", item) if isinstance(item, dict) else item
     return opened(inner.get("json_schema", inner)) if isinstance(inner, dict) else opened(inner)
+
+
+def _tells_more(whole: list[Message], told: list[Message]) -> bool:
+    """Whether the request itself has results of calls that the numbered attributes leave out, and all that these have:
+    several results in one message have one name there, so that the last one replaced the others.
+    """
+    answered, kept = ([each for each in history if each.role == "tool"] for history in (whole, told))
+    names = {message.call_id for message in answered} - {None}
+    if not names > {message.call_id for message in kept}:
+        return False
+    return [m.content for m in whole if m.role != "tool"] == [m.content for m in told if m.role != "tool"]
 
 
 def _complete(told: list[Message], whole: list[Message]) -> None:

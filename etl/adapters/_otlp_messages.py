@@ -132,6 +132,8 @@ def _message(value: Any, role: str) -> list[Message]:
     elif isinstance(kind, str) and "role" not in value and kind.lower() in _ROLES.keys() | _KNOWN:
         value = {**value, "role": kind}
     spoken, logged = role_of(value.get("role"))
+    if (spoken or role) == "user" and identifier(value.get("tool_call_id")) and not value.get("tool_calls"):
+        spoken, logged = "tool", "user"  # a result in the role that a provider gives it
     return _spoken(value, spoken or role, logged)
 
 
@@ -155,7 +157,7 @@ def _quick(value: dict[str, Any]) -> list[Message] | None:
         kind, name = part.get("type"), part.get("id")
         if kind == "text" and len(part) == 2 and type(part.get("content")) is str:
             texts.append((part["content"], False))
-        elif not (name is None or (type(name) is str and name)):
+        elif not (name is None or (type(name) is str and name and name == name.strip())):
             return None
         elif (
             kind == "tool_call" and role == "assistant" and part.keys() <= _QUICK_CALL and type(part.get("name")) is str
@@ -185,6 +187,11 @@ def _unwrapped(value: dict[str, Any]) -> dict[str, Any]:
 def _spoken(value: dict[str, Any], role: str, logged: str | None) -> list[Message]:
     """The messages of one object with a role."""
     content, uncaptured = _content(value)
+    cut = _last_answer(content) if role == "assistant" else 0
+    if cut:
+        before = {**value, "parts": content[:cut], "finish_reason": None}
+        after = {"parts": content[cut:], "finish_reason": value.get("finish_reason")}
+        return [*_spoken(before, role, logged), *_spoken(after, role, logged)]
     blocks: list[Any] = []
     answers: list[Message] = []
     for block in content if isinstance(content, list) else [content]:
@@ -195,6 +202,8 @@ def _spoken(value: dict[str, Any], role: str, logged: str | None) -> list[Messag
             blocks.append(_block(block) if isinstance(block, dict) else block)
     read_as = read(blocks)
     calls = [*(read_as.calls or ()), *_calls(value)]
+    for each in calls:
+        each.id = _trimmed(each.id)
     extra = {key: item for key, item in value.items() if key not in _HELD and item not in (None, "", [], {})}
     if read_as.rest:
         extra["blocks"] = read_as.rest
@@ -230,6 +239,19 @@ def _spoken(value: dict[str, Any], role: str, logged: str | None) -> list[Messag
     return [*answers, made] if role in ("tool", "user") else [made, *answers]
 
 
+def _last_answer(content: Any) -> int:
+    """Where what follows the last result begins, in content that goes on after it: a tool of the provider ran."""
+    if not isinstance(content, list):
+        return 0
+    answers = [place for place, block in enumerate(content, 1) if isinstance(block, dict) and _is_answer(block)]
+    return answers[-1] if answers and answers[-1] < len(content) else 0
+
+
+def _is_answer(block: dict[str, Any]) -> bool:
+    kind = _type(block)
+    return kind is not None and (kind in _RESPONSES or kind == "tool-result")
+
+
 def _answered(found: Result) -> Message:
     return Message(
         "tool",
@@ -246,9 +268,7 @@ def _tool_message(
     value: dict[str, Any], text: str, parts: list[Any] | None, extra: dict[str, Any], uncaptured: bool
 ) -> Message:
     """A tool's answer that is a message and no part."""
-    call_id = next(
-        (found for key in ("tool_call_id", "toolCallId", "id") if (found := identifier(value.get(key)))), None
-    )
+    call_id = _trimmed(next((found for key in _IDS[1:3] + _IDS[:1] if (found := identifier(value.get(key)))), None))
     if uncaptured and not text and not parts:
         extra[UNCAPTURED] = True
     failed = True if extra.get("status") == "error" else None
@@ -315,6 +335,16 @@ def _block(part: dict[str, Any]) -> dict[str, Any]:
     return part
 
 
+_OUTPUTS = ("response", "output", "result", "content", "server_tool_call_response")
+_IDS = ("id", "tool_call_id", "toolCallId", "call_id")
+_OF_ANSWER = frozenset({"type", "name", "toolName", *_OUTPUTS, *_IDS})
+
+
+def _trimmed(name: str | None) -> str | None:
+    """An id without the blanks around it, which the conventions' own example has."""
+    return name.strip() or None if name is not None else None
+
+
 def _answer(part: dict[str, Any]) -> Message | None:
     """The tool message of a part that is a call's result; None for any other."""
     kind = _type(part)
@@ -325,13 +355,12 @@ def _answer(part: dict[str, Any]) -> Message | None:
         part = _bedrock_result(part["toolResult"])
     elif kind not in _RESPONSES and kind != "tool-result":
         return None
-    output = next((part[key] for key in ("response", "output", "result", "content") if part.get(key) is not None), None)
+    output = next((part[key] for key in _OUTPUTS if part.get(key) is not None), None)
     if isinstance(output, dict) and output.keys() == {"type", "value"}:
         output = output["value"]
-    known = ("type", "response", "output", "result", "content", "id", "tool_call_id", "toolCallId", "call_id")
-    call_id = next((found for key in known[5:] if (found := identifier(part.get(key)))), None)
+    call_id = _trimmed(next((found for key in _IDS if (found := identifier(part.get(key)))), None))
     made = result({"type": "tool_result", "tool_use_id": call_id, "content": output})
-    extra = {key: item for key, item in part.items() if key not in (*known, "name", "toolName") and item is not None}
+    extra = {key: item for key, item in part.items() if key not in _OF_ANSWER and item is not None}
     failed = next((extra.pop(key) for key in ("is_error", "isError") if isinstance(extra.get(key), bool)), None)
     name = identifier(part.get("name")) or identifier(part.get("toolName"))
     if output is None:

@@ -35,7 +35,22 @@ def current(reader: Reader) -> Turn | None:
     answered = reader.messages("gen_ai.output.messages", "assistant")
     if not history and not answered:
         return None
-    return reader.turn(instructions(reader) + history, choices(answered), reader.take("gen_ai.tool.definitions"))
+    return reader.turn(_instructed(reader, history), choices(answered), reader.take("gen_ai.tool.definitions"))
+
+
+def _instructed(reader: Reader, history: list[Message]) -> list[Message]:
+    """The instructions and the history, which may begin with the same words (AI SDK)."""
+    given = instructions(reader)
+    said: list[Message] = []
+    for message in history:
+        if message.role not in ("system", "developer"):
+            break
+        said.append(message)
+    return history if given and _words(given) == _words(said) else given + history
+
+
+def _words(spoken: list[Message]) -> list[str]:
+    return " ".join(message.content for message in spoken).split()
 
 
 def instructions(reader: Reader) -> list[Message]:
@@ -64,7 +79,7 @@ def events(reader: Reader) -> Turn | None:
         else:
             history += _message(log)
     return reader.turn(
-        instructions(reader) + history,
+        _instructed(reader, history),
         [answers[index] for index in sorted(answers)],
         reader.take("gen_ai.tool.definitions"),
     )

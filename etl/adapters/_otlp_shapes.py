@@ -63,8 +63,8 @@ _END = ("endTimeUnixNano", "end_time_unix_nano", "end_time", "endTime")
 _AT = ("timeUnixNano", "time_unix_nano", "timestamp", "time")
 BOOKKEEPING = frozenset({"flags", "traceState", "trace_state"})
 """Keys of a span that only the tracing itself needs: left out."""
-_OTHERS = ("run_type", "dotted_order", "parentObservationId", "parent_observation_id")
-"""Keys of runs of LangSmith and observations of Langfuse: no spans."""
+_OTHERS = ("run_type", "dotted_order", "parentObservationId", "parent_observation_id", "ml_app")
+"""Keys of runs of LangSmith, observations of Langfuse and spans of Datadog: no spans."""
 _DROPPED = ("droppedAttributesCount", "droppedEventsCount", "droppedLinksCount")
 _PLAIN = frozenset(
     {

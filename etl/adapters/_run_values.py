@@ -19,8 +19,8 @@ from etl.adapters._otlp_exchange import request, response
 from etl.adapters._otlp_messages import is_item, joined, messages
 from etl.adapters._otlp_threads import atoms
 from etl.adapters._otlp_turn import Turn, one_answer
-from etl.adapters._usage import tokens
-from etl.conversation import Message, Tokens
+from etl.adapters._run_usage import usage_of
+from etl.conversation import Message
 
 _BLOCKS = frozenset(
     {
@@ -238,7 +238,7 @@ def _response(value: dict[str, Any]) -> list[list[Message]]:
     if isinstance(inner, list):
         inner = {"role": "assistant", "content": inner}
     reason = next(
-        (value[key] for key in ("finish_reason", "finishReason", "stop_reason") if isinstance(value.get(key), str)),
+        (why for key in ("finish_reason", "finishReason", "stop_reason") if (why := _reason(value.get(key)))),
         None,
     )
     found = messages({"role": "assistant", **inner} if isinstance(inner, dict) else inner, "assistant")
@@ -246,6 +246,12 @@ def _response(value: dict[str, Any]) -> list[list[Message]]:
     if spoken and spoken[-1].finish_reason is None:
         spoken[-1].finish_reason = reason
     return [found]
+
+
+def _reason(value: Any) -> str | None:
+    """Why an answer ended: a word, or the AI SDK's `{unified, raw}`."""
+    value = value.get("unified") if isinstance(value, dict) else value
+    return value if isinstance(value, str) else None
 
 
 def _ended(value: dict[str, Any]) -> dict[str, Any]:
@@ -312,43 +318,6 @@ def finished(found: list[Message]) -> list[Message]:
             extra.pop("usage")
         message.extra = extra or None
     return found
-
-
-def usage_of(usage: Any) -> Tokens | None:
-    """Counts as LangChain and the providers behind it give them; input includes what was cached.
-
-    >>> usage_of({"input_tokens": 9, "output_tokens": 3, "input_token_details": {"cache_read": 4}}).cached_tokens
-    4
-    >>> usage_of({"promptTokens": 9, "completionTokens": 3}).output_tokens
-    3
-    """
-    if not isinstance(usage, dict):
-        return None
-    usage = {_USAGE_NAMES.get(key, key): item for key, item in usage.items()}
-    found = tokens(usage)
-    if found is None:
-        return None
-    for group, names in (("input_token_details", _CACHED), ("output_token_details", _REASONED)):
-        details = usage.get(group)
-        for name, column in names.items():
-            count = details.get(name) if isinstance(details, dict) else None
-            if type(count) is int and count >= 0 and getattr(found, column) is None:
-                setattr(found, column, count)
-    return found
-
-
-_USAGE_NAMES = {
-    "promptTokens": "prompt_tokens",
-    "completionTokens": "completion_tokens",
-    "inputTokens": "input_tokens",
-    "outputTokens": "output_tokens",
-    "prompt_token_count": "input_tokens",
-    "candidates_token_count": "output_tokens",
-    "promptTokenCount": "input_tokens",
-    "candidatesTokenCount": "output_tokens",
-}
-_CACHED = {"cache_read": "cached_tokens", "cache_creation": "cache_write_tokens"}
-_REASONED = {"reasoning": "reasoning_tokens"}
 
 
 def turn(given: Asked, said: list[list[Message]]) -> Turn:

@@ -16,7 +16,7 @@ from etl.adapters._langchain import chat_form, message_of
 from etl.adapters._otlp_facts import summed
 from etl.adapters._records import left
 from etl.adapters._rollouts import items, obj, text
-from etl.adapters._run_values import usage_of
+from etl.adapters._run_usage import usage_of
 from etl.adapters._state_autogen import AUTOGEN, autogen_message
 from etl.adapters._state_kernel import is_kernel, kernel_message
 from etl.adapters._state_steps import is_step, smol_messages

@@ -27,21 +27,24 @@ def tokens(usage: Any) -> Tokens | None:
         return None
     if "prompt_tokens" in usage or "completion_tokens" in usage:
         found = Tokens(
-            _count(usage.get("prompt_tokens")),
-            _count(usage.get("completion_tokens")),
+            whole_number(usage.get("prompt_tokens")),
+            whole_number(usage.get("completion_tokens")),
             _first(usage, "prompt_tokens_details", _INSIDE_READ),
             _first(usage, "prompt_tokens_details", _INSIDE_WRITTEN),
             _first(usage, "completion_tokens_details", ("reasoning_tokens",)),
         )
     elif "cache_read_input_tokens" in usage or "cache_creation_input_tokens" in usage:
-        read, written = _count(usage.get("cache_read_input_tokens")), _count(usage.get("cache_creation_input_tokens"))
-        fresh = _count(usage.get("input_tokens"))
+        read, written = (
+            whole_number(usage.get("cache_read_input_tokens")),
+            whole_number(usage.get("cache_creation_input_tokens")),
+        )
+        fresh = whole_number(usage.get("input_tokens"))
         total = None if fresh is None else fresh + (read or 0) + (written or 0)
-        found = Tokens(total, _count(usage.get("output_tokens")), read, written)
+        found = Tokens(total, whole_number(usage.get("output_tokens")), read, written)
     else:
         found = Tokens(
-            _count(usage.get("input_tokens")),
-            _count(usage.get("output_tokens")),
+            whole_number(usage.get("input_tokens")),
+            whole_number(usage.get("output_tokens")),
             _first(usage, "input_tokens_details", _INSIDE_READ),
             _first(usage, "input_tokens_details", _INSIDE_WRITTEN),
             _first(usage, "output_tokens_details", ("reasoning_tokens",)),
@@ -73,7 +76,7 @@ def whole_input(found: Tokens) -> Tokens:
     return found
 
 
-def _count(value: Any) -> int | None:
+def whole_number(value: Any) -> int | None:
     """A count that is no negative number; some gateways write whole floats, or text."""
     if type(value) is int:
         return value if value >= 0 else None
@@ -88,7 +91,7 @@ def _first(usage: dict[str, Any], group: str, names: tuple[str, ...]) -> int | N
     details = usage.get(group)
     for holder in (details if isinstance(details, dict) else {}, usage):
         for name in names:
-            found = _count(holder.get(name))
+            found = whole_number(holder.get(name))
             if found is not None:
                 return found
     return None

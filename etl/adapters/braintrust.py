@@ -32,7 +32,7 @@ class Braintrust(Adapter):
     """Spans with their scores."""
 
     name = "braintrust"
-    version = 2
+    version = 3
     about = "Braintrust logs and experiments: spans {span_id, root_span_id, span_attributes, input, output}, scores"
     scores_share = True
     spans_files = True
@@ -111,8 +111,10 @@ def _run(span: dict[str, Any]) -> dict[str, Any]:
     parent = parents[0] if isinstance(parents, list) and parents else text(parents)
     model = metadata.pop("model", None)
     usage = {name: metrics[key] for name, key in _COUNTS.items() if metrics.get(key) is not None}
-    if metrics.get("prompt_cached_tokens") is not None:
-        usage["input_token_details"] = {"cache_read": metrics["prompt_cached_tokens"]}
+    for group, names in _DETAILS.items():
+        told = {name: metrics[key] for name, key in names.items() if metrics.get(key) is not None}
+        if told:
+            usage[group] = told
     extra = {
         "metadata": {
             **metadata,
@@ -133,3 +135,8 @@ def _run(span: dict[str, Any]) -> dict[str, Any]:
 
 
 _COUNTS = {"input_tokens": "prompt_tokens", "output_tokens": "completion_tokens"}
+_DETAILS = {
+    "input_token_details": {"cache_read": "prompt_cached_tokens", "cache_creation": "prompt_cache_creation_tokens"},
+    "output_token_details": {"reasoning": "completion_reasoning_tokens"},
+}
+"""Group of details → its counts, each with the metric that holds it; all are parts of prompt or completion."""

@@ -24,7 +24,7 @@ class LangSmith(Adapter):
     """Runs with their inputs and outputs, and feedback."""
 
     name = "langsmith"
-    version = 4
+    version = 5
     about = "LangSmith runs and feedback: run exports, bulk exports as Parquet, post and patch of the SDK"
     scores_share = True
     spans_files = True

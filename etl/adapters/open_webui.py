@@ -19,7 +19,7 @@ from etl.adapters._chat import parsed
 from etl.adapters._open_webui_text import shown
 from etl.adapters._records import left
 from etl.adapters._rollouts import items, obj, text
-from etl.adapters._run_values import usage_of
+from etl.adapters._run_usage import usage_of
 from etl.adapters._sqlite import names_tables, records
 from etl.adapters._tree_rows import Said, Talk, chat_key, rows
 from etl.conversation import Ignored, Message, Outcome, Record, Tokens, ToolCall, Unusable, Verdict

@@ -21,8 +21,10 @@ from etl.conversation import Conversation, Ignored, Outcome, Record, StoredEvent
 _PAGES = ("calls", "data")
 _OP = re.compile(r"(?:weave:///[^:]*/op/)?([^:]+)(?::[\w*]+)?\Z")
 _CLIENTS = re.compile(
-    r"completions?\.create|chat\.completions|messages\.(?:create|stream)|responses\.(?:create|parse)|litellm\.|"
-    r"generate_content|chat\.complete|ollama\.chat|converse\Z|invoke_model|Chat\w*\Z"
+    r"completions?\.create|chat\.completions|messages\.(?:create|parse|stream)|responses\.(?:create|parse|stream)|litellm\.|"
+    r"generate_content|chat\.(?:complete|parse|stream)|ollama\.chat|client(?:v2)?\.chat|chat_completion|converse(?:_stream)?\Z|"
+    r"invoke_model|(?-i:Chat\w*\Z)",
+    re.IGNORECASE,
 )
 """Names of traced methods of model clients."""
 _HELD = frozenset({
@@ -36,7 +38,7 @@ class Weave(Adapter):
     """Calls of traced functions."""
 
     name = "weave"
-    version = 2
+    version = 3
     about = (
         "Weave (Weights & Biases) calls: {id, trace_id, parent_id, op_name, inputs, output, summary}, alone or paged"
     )
