@@ -58,6 +58,8 @@ class Transcript:
         self._nameless: dict[str, list[ToolCall]] = {}
         self._backups: dict[str, Any] = {}
         self._said = Said(lines)
+        self._requests: dict[str, str] = {}
+        """The first request of each id of a response."""
 
     def add(self, line: Line, inherited: bool) -> None:
         """Take the next line of the path."""
@@ -93,13 +95,14 @@ class Transcript:
         return self._said.begins(text.rstrip("…"))
 
     def _assistant(self, line: Line, inherited: bool) -> None:
-        response = self._by_id.get(line.message_id) if line.message_id else None
+        name = self._response_of(line)
+        response = self._by_id.get(name) if name else None
         if response is None:
             response = Response(line.message_id, inherited)
             self._items.append(response)
             self.responses.append(response)
-            if line.message_id:
-                self._by_id[line.message_id] = response
+            if name:
+                self._by_id[name] = response
         for call in response.add(line, self._extra(line)):
             if call.id is not None:
                 self._calls[call.id] = call
@@ -107,6 +110,13 @@ class Transcript:
                 self._nameless.setdefault(line.uuid, []).append(call)
         if line.value.get("isApiErrorMessage") is True:
             self.flags.add("api_error")
+
+    def _response_of(self, line: Line) -> str | None:
+        """What names the response of a line: its id, with the request where a server gave one id to several."""
+        name, request = line.message_id, text_of(line.value, "requestId")
+        if name is None or request is None:
+            return name
+        return name if request == self._requests.setdefault(name, request) else f"{name} {request}"
 
     def _user(self, line: Line, inherited: bool) -> None:
         content = content_of(line.value)

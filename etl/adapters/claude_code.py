@@ -63,7 +63,7 @@ class ClaudeCode(Adapter):
     """Session files of Claude Code (also in sub-agents' folders, checkpoints and exports)."""
 
     name = "claude_code"
-    version = 2
+    version = 3
     about = (
         "Claude Code sessions: JSON Lines of user, assistant, system and progress lines, sub-agents and forks included"
     )

@@ -40,6 +40,18 @@ def test_a_response_whose_calls_were_answered_between_its_lines() -> None:
     assert row["usage"]["output_tokens"] == 40
 
 
+def test_responses_of_several_requests_under_one_id_stay_apart() -> None:
+    session = Session()
+    session.user("Fetch both.")
+    for number in (1, 2):
+        session.assistant(call(f"t{number}"), id="m1", tokens=number)["requestId"] = f"r{number}"
+        session.result(f"t{number}", "here")
+    session.assistant(text("Both."), id="m1", tokens=4)["requestId"] = "r3"
+    (row,) = rows(session.lines)
+    assert [message["role"] for message in row["messages"]] == ["user", *["assistant", "tool"] * 2, "assistant"]
+    assert (row["messages"][-1]["content"], row["usage"]["output_tokens"]) == ("Both.", 1 + 2 + 4)
+
+
 def test_a_line_that_has_grown_counts_once() -> None:
     session = Session()
     session.user("Go.")
