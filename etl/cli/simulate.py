@@ -184,6 +184,10 @@ def print_simulation(report: SimulationReport, lake: str, *, suggest: bool = Tru
             lines.append(("", f"not filled: {pair} ({left['missing']} missing): {left['why']}"))
         if len(gaps["not_filled"]) > SHOWN:
             lines.append(("", f"and {len(gaps['not_filled']) - SHOWN:,} more (--json names all)"))
+    if report.unusable:
+        (first, why), more = next(iter(sorted(report.unusable.items()))), len(report.unusable) - 1
+        others = f"; and {more:,} more (--json names all)" if more else ""
+        lines.append(("left out", f"{len(report.unusable):,} of traffic's tools: {first}: {why}{others}"))
     planted = ", ".join(f"{name} {count:,}" for name, count in report.seeded.most_common())
     lines.append(("planted", planted or "nothing"))
     if report.repeated or report.copies or report.left_out:

@@ -41,6 +41,14 @@ _FIELDS_OF_ANY = ("owner", "created_at", "updated_at")
 STATUS_NAMES = ("status", "state", "stage", "phase")
 
 
+class UnusableToolError(UsageError):
+    """A tool that nothing can be called with."""
+
+    def __init__(self, tool: str, why: str) -> None:
+        super().__init__(f"tool {tool!r}: {why}; simplify the schema")
+        self.tool, self.why = tool, why
+
+
 class Shape(NamedTuple):
     """Records of one entity."""
 
@@ -145,7 +153,7 @@ class Domain:
         )
 
     def _check(self) -> None:
-        """UsageError where a tool's schema allows no arguments that could be found."""
+        """UnusableToolError where a tool's schema allows no arguments that could be found."""
         rng = Random(0)
         who = person(rng)
         for name, values in self.arguments.items():
@@ -153,7 +161,7 @@ class Domain:
                 values.draw(rng, who)
             except UnmakeableError as error:
                 why = f"no arguments could be made that its `parameters` allow ({error})"
-                raise UsageError(f"tool {name!r}: {why}; simplify the schema") from error
+                raise UnusableToolError(name, why) from error
 
 
 def _result_fields(tool: Tool, known: Meaning) -> dict[str, Any]:

@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 import duckdb
 
 from etl.errors import UsageError
-from etl.simulator.domain import Domain
+from etl.simulator.domain import Domain, UnusableToolError
 from etl.simulator.meaning import meaning
 from etl.simulator.shapes import as_list, as_object, make_of, mended, returned, shape_of
 from etl.simulator.spec import DomainSpec
@@ -97,10 +97,24 @@ def _put_together(calls: list[tuple[Any, ...]], offered: list[tuple[Any, ...]], 
     unusable: dict[str, str] = {}
     for agent in dict.fromkeys([*seen, *definitions]):  # the busiest first
         tools, examples = _tools(definitions.get(agent, {}), seen.get(agent, {}), unusable)
+        tools = _usable(tools, examples, unusable)
         if tools:
             domains[agent] = DomainSpec(tuple(tools), prompts.get(agent) or "", examples)
     usable = {tool.name for domain in domains.values() for tool in domain.tools}
     return Mined(domains, {name: why for name, why in unusable.items() if name not in usable}, wanted)
+
+
+def _usable(tools: list[Tool], examples: Mapping[str, str], unusable: dict[str, str]) -> list[Tool]:
+    """The tools that can be called in each other's company: ids of one are arguments of another."""
+    while tools:
+        try:
+            Domain(tools, "", examples)
+        except UnusableToolError as error:
+            unusable.setdefault(error.tool, error.why)
+            tools = [tool for tool in tools if tool.name != error.tool]
+        else:
+            break
+    return tools
 
 
 def _tools(
@@ -122,7 +136,7 @@ def _tools(
             as_tools([made])
             Domain([made], "")
         except UsageError as error:
-            unusable.setdefault(name, str(error))
+            unusable.setdefault(name, error.why if isinstance(error, UnusableToolError) else str(error))
             continue
         tools.append(made)
         means = meaning(made)

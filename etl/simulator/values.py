@@ -108,12 +108,14 @@ class Values:
             return self._object(schema, rng, who, depth, full)
         if kind == "array":
             return self._array(schema, name, rng, who, depth, full)
-        if kind == "string":
+        if kind in ("string", "integer", "number"):
             hint = self._hints.get(name)
-            return hint(rng, who) if hint and "pattern" not in schema else text(schema, name, rng, who)
-        if kind in ("integer", "number"):
-            hint = self._hints.get(name)
-            return hint(rng, who) if hint else number(schema, name, rng, whole=kind == "integer")
+            hinted = hint(rng, who) if hint and "pattern" not in schema else None
+            if isinstance(hinted, str if kind == "string" else int):  # another tool may know the name in another type
+                return hinted
+            return (
+                text(schema, name, rng, who) if kind == "string" else number(schema, name, rng, whole=kind == "integer")
+            )
         if kind == "boolean":
             good = words_of(name)[-1:] and words_of(name)[-1] in ("ok", "success", "valid", "found", "available")
             return bool(good) or rng.random() < 0.5

@@ -205,3 +205,32 @@ def test_without_a_lake_there_is_nothing_to_cover(tmp_path):
         etl.coverage(tmp_path / "lake")
     with pytest.raises(UsageError, match="minimum support must be at least 1"):
         etl.coverage(tmp_path / "lake", min_support=0)
+
+
+def test_an_argument_that_two_tools_know_in_two_types_is_made_as_each_was_called(tmp_path, capsys):
+    attempts = [
+        attempt(task, ("get_case", {"case_id": f"CAS-{task}"}, "{}"), ("check_case", {"case_id": 1200 + task}, "{}"))
+        for task in range(3)
+    ]
+    (tmp_path / "runs.json").write_text(json.dumps(attempts))
+    etl.ingest([tmp_path / "runs.json"], lake=tmp_path / "lake", source="law")
+    assert run(["simulate", "--fill-gaps", "--min-support", "4", "--lake", str(tmp_path / "lake"), "--json"]) == 0
+    assert "unusable_tools" not in json.loads(capsys.readouterr().out)
+    sql = "SELECT DISTINCT tool, json_type(arguments, '$.case_id') FROM steps"
+    rows = etl.connect(tmp_path / "lake").execute(f"{sql} WHERE origin = 'simulation' AND status = 'ok'").fetchall()
+    assert set(rows) == {("get_case", "VARCHAR"), ("check_case", "UBIGINT")}
+
+
+def test_a_tool_for_which_nothing_can_be_made_is_left_out_and_said(tmp_path, capsys):
+    odd = {"type": "object", "properties": {"order_id": {"type": "string", "not": {}}}, "required": ["order_id"]}
+    tools = [{"type": "function", "function": {"name": "odd_order", "parameters": odd}}]
+    chats = [{"id": str(task), "tools": tools, "messages": attempt(task, GET)["traj"]} for task in range(2)]
+    (tmp_path / "chats.jsonl").write_text("".join(json.dumps(chat) + "\n" for chat in chats))
+    etl.ingest([tmp_path / "chats.jsonl"], lake=tmp_path / "lake", source="shop")
+    fill = ["simulate", "--fill-gaps", "--min-support", "3", "--lake", str(tmp_path / "lake")]
+    assert run([*fill, "--dry-run"]) == 0
+    assert "left out  1 of traffic's tools: odd_order: no arguments could be made" in capsys.readouterr().out
+    assert run([*fill, "--json"]) == 0
+    told = json.loads(capsys.readouterr().out)
+    assert list(told["unusable_tools"]) == ["odd_order"]
+    assert told["attempts"] > 0
