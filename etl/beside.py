@@ -70,6 +70,11 @@ _KNOWN: tuple[tuple[str, Callable[[dict[str, Any]], bool]], ...] = (
         "the instances that HELM asked about; the state of the run has what was said",
         _has("input", "references", "split"),
     ),
+    ("the result of a Harbor trial, read with the trajectory below it", _has("trial_name", "task_name", "agent_info")),
+    ("projects of Claude.ai; its conversations hold the messages", _has("uuid", "name", "docs", "prompt_template")),
+    ("what Claude.ai remembers of its user", _has("conversations_memory")),
+    ("votes on ChatGPT's messages", _has("conversation_id", "rating", "content", "evaluation_name")),
+    ("links to shared ChatGPT conversations", _only("id", "conversation_id", "title", "is_anonymous")),
     ("the numbers of a HELM run", _is_stat),
     ("usage events of aider, without messages", _has("event", "properties", "user_id", "time")),
 )

@@ -53,6 +53,7 @@ _MAGIC = (
     (b"\x37\x7f\x06\x82", "the log of an SQLite database, read with it"),
     (b"\x37\x7f\x06\x83", "the log of an SQLite database, read with it"),
 )
+_NOTHING = re.compile(rb"\[\s*\]")
 _OPENS = re.compile(
     rb"(?:\xef\xbb\xbf)?[ \t\r\n\x00]*"
     rb'(?:\{\s*(?:["}]|\Z)|\[\s*(?:["{\[\]]|true\b|false\b|null\b|-?\d+(?:\.\d+)?\s*(?:[,\]]|\Z)|\Z))'
@@ -298,8 +299,11 @@ def _second(ranked: list[tuple[float, str]]) -> str:
 
 def _refuse(sample: Sample, scores: dict[str, float]) -> None:
     head = sample.head
-    if not head.strip(b" \t\r\n\x00\xef\xbb\xbf"):
+    bare = head.strip(b" \t\r\n\x00\xef\xbb\xbf")
+    if not bare:
         raise Skipped(f"{sample.uri}: empty")
+    if _NOTHING.fullmatch(bare):
+        raise Skipped(f"{sample.uri}: an empty list")
     if head.startswith(_LFS):
         raise DetectionError(
             f"{sample.uri}: a Git LFS pointer, not the file itself; run `git lfs pull` and ingest again"

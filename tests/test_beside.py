@@ -20,6 +20,13 @@ _BESIDE: dict[str, list[Any]] = {
     "todos.jsonl": [{"content": "fix it", "status": "pending", "activeForm": "Fixing it"}] * 2,
     "logs.jsonl": [{"sessionId": "s", "messageId": 0, "type": "user", "message": "fix it", "timestamp": "2026-03-30"}],
     "terminal.cast": [{"version": 2, "width": 80, "height": 24}, [0.1, "o", "$ "], [0.2, "i", "ls"]],
+    "projects.jsonl": [{"uuid": "p", "name": "P", "docs": [], "prompt_template": "", "creator": {"uuid": "u"}}],
+    "memories.jsonl": [{"conversations_memory": "likes tea", "account_uuid": "u"}],
+    "votes.jsonl": [{"conversation_id": "c", "rating": "thumbs_up", "content": "{}", "evaluation_name": None}] * 2,
+    "shared.jsonl": [{"id": "s", "conversation_id": "c", "title": "Tea", "is_anonymous": True}],
+    "trial.jsonl": [{"trial_name": "t__1", "task_name": "t", "agent_info": {"name": "a"}, "verifier_result": {}}],
+    "stats.jsonl": [{"name": {"name": "exact"}, "count": 2, "sum": 1.0}],
+    "shown.jsonl": [{"instance_id": "id1", "train_trial_index": 0, "predicted_text": "9"}],
     "analytics.jsonl": [{"event": "exit", "properties": {"reason": "x"}, "user_id": "u", "time": 1755099880}] * 2,
 }
 
@@ -32,6 +39,13 @@ def test_what_lies_beside_sessions_is_skipped_with_its_name(name: str, tmp_path:
     assert (report["files"]["skipped"], report["files"]["failed"]) == (1, 0)
     (file,) = rows(lake, "sources")
     assert file["error"].startswith(f"{path}: ")
+
+
+@pytest.mark.parametrize("text", ["[]", " [\n]\n", "\ufeff[ ]"])
+def test_a_list_of_nothing_is_no_failure(text: str, tmp_path: Path) -> None:
+    (tmp_path / "projects.json").write_text(text, encoding="utf-8")
+    files = ingest([tmp_path / "projects.json"], lake=tmp_path / "lake", now=NOW).to_json()["files"]
+    assert (files["skipped"], files["failed"]) == (1, 0)
 
 
 def test_a_list_of_tasks_in_one_array_is_none_either(tmp_path: Path) -> None:

@@ -4,6 +4,8 @@ One object is one trajectory: an agent and its steps, each a turn of user, syste
 observed. Trajectories of sub-agents lie inside their parent, beside it under names of their own, or in other files.
 Results name their call, or only stand in its step. Steps copied from a parent or an earlier file are inherited.
 
+The result of a trial of Harbor above a trajectory has the task, the rewards, and how the trial failed.
+
 A session id with a UUID in it names a conversation for good, with the trajectory's own id, or the agent's name where
 several sub-agents share a session; any other is completed by a hash of the trajectory.
 """
@@ -19,6 +21,7 @@ import msgspec
 from etl.adapter import Adapter, FileContext, Sample
 from etl.adapters._atif_steps import messages_of, sequence_of, usage_of
 from etl.adapters._blocks import plain
+from etl.adapters._harbor_trial import judge, trial_above
 from etl.adapters._rollouts import items, obj, text
 from etl.conversation import Conversation, Identity, Outcome, Record, Unusable
 from etl.identity import digest
@@ -42,7 +45,7 @@ class Atif(Adapter):
     """Trajectories of agents in the interchange format."""
 
     name = "atif"
-    version = 1
+    version = 2
     about = "ATIF trajectories (Harbor): {schema_version: ATIF-v1.x, agent, steps} a file; sub-agents, continuations"
     scores_share = True
     splits = True
@@ -55,11 +58,15 @@ class Atif(Adapter):
 
     def parse(self, records: Iterable[Record], file: FileContext) -> Iterator[Outcome]:
         """One conversation a trajectory, those of sub-agents after the one they belong to."""
+        trial = trial_above(file)
         for record in records:
             found = list(_trajectories(record.value)) if isinstance(record.value, dict) else []
             if not found:
                 yield Unusable(record, "no_steps", "not an ATIF trajectory: it has no list `steps`; see what wrote it")
-            yield from _conversations(record, found)
+            for made in _conversations(record, found):
+                if trial and isinstance(made, Conversation) and made.parent is None:
+                    judge(made, trial)
+                yield made
 
 
 def _is_trajectory(value: Any) -> bool:

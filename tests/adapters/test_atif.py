@@ -101,3 +101,25 @@ def test_responses_that_continue_one_another_are_one_sequence(turns: list[tuple[
     assert sequence.logprobs == [-0.5 if mask else 0.0 for mask in sequence.loss_mask]
     rewritten = [*responses, Sampled([*([9 - whole[0]]), *whole[1:]], [1], None)]
     assert one_sequence(rewritten) is None
+
+
+def test_the_result_of_a_trial_judges_the_trajectory_below_it(tmp_path: Path) -> None:
+    below = tmp_path / "bridge__abc" / "agent"
+    below.mkdir(parents=True)
+    trajectory = _trajectory({"source": "user", "message": "Go."}, _agent(1, [{"content": "done"}]))
+    (below / "trajectory.json").write_text(json.dumps(trajectory), encoding="utf-8")
+    failure = {"exception_type": "AgentTimeoutError", "exception_message": "timed out after 9 s"}
+    trial = {
+        "task_name": "bridge",
+        "trial_name": "bridge__abc",
+        "source": "spans",
+        "agent_info": {"name": "pilot"},
+        "verifier_result": {"rewards": {"reward": 0.5, "style": 1}},
+        "exception_info": failure,
+    }
+    (below.parent / "result.json").write_text(json.dumps(trial), encoding="utf-8")
+    report = ingest([tmp_path / "bridge__abc"], lake=tmp_path / "lake", now=NOW).to_json()
+    assert (report["files"]["skipped"], report["files"]["failed"]) == (1, 0)
+    (row,) = by_id(tmp_path / "lake").values()
+    assert (row["reward"], json.loads(row["rewards"])) == (0.5, {"reward": 0.5, "style": 1.0})
+    assert (row["status"], row["error"]) == ("error", "timed out after 9 s")
