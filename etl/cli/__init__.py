@@ -1,7 +1,7 @@
 """The command `etl`: one verb per library call, and the one place where errors become exit codes.
 
-The environment is read in this package only (`ETL_LAKE`, `ETL_DEBUG`, the terminal). Heavy libraries are imported where
-a command uses them, so that `etl --help` and shell completion answer at once.
+The environment is read in this package only (`ETL_LAKE`, `ETL_DEBUG`, the terminal). A command is loaded when it
+is asked for, and heavy libraries where it uses them, so that `etl --help` and shell completion answer at once.
 """
 
 from __future__ import annotations
@@ -9,34 +9,77 @@ from __future__ import annotations
 import atexit
 import contextlib
 import gc
+import importlib
 import io
 import json
 import os
 import sys
-from collections.abc import Sequence
+from collections.abc import Iterator, Mapping, MutableMapping, Sequence
 from typing import NoReturn
 
 import click
 from click.exceptions import NoArgsIsHelpError
 
-from etl.cli.coverage import coverage
-from etl.cli.demo import demo
 from etl.cli.exits import CLOSED_PIPE, FAILED, INTERRUPTED, WRONG_USAGE
-from etl.cli.export import export
-from etl.cli.formats import detect, formats
-from etl.cli.ingest import ingest
-from etl.cli.label import label
-from etl.cli.operations import rejects, sources, verify
-from etl.cli.pages import report, serve
-from etl.cli.query import shell, show, sql
-from etl.cli.simulate import simulate
-from etl.cli.upkeep import changes, compact, forget, migrate, redact, retain, undo
 from etl.errors import EtlError, UsageError
 from etl.harmless import harmless_line
 from etl.permissions import PRIVATE
 from etl.remote import store_errors
 
 __all__ = ["cli", "main", "run"]
+
+
+_HOMES = {
+    "ingest": "etl.cli.ingest",
+    "simulate": "etl.cli.simulate",
+    "coverage": "etl.cli.coverage",
+    "sql": "etl.cli.query",
+    "shell": "etl.cli.query",
+    "show": "etl.cli.query",
+    "report": "etl.cli.pages",
+    "serve": "etl.cli.pages",
+    "label": "etl.cli.label",
+    "export": "etl.cli.export",
+    "formats": "etl.cli.formats",
+    "detect": "etl.cli.formats",
+    "sources": "etl.cli.operations",
+    "rejects": "etl.cli.operations",
+    "verify": "etl.cli.operations",
+    "changes": "etl.cli.upkeep",
+    "undo": "etl.cli.upkeep",
+    "retain": "etl.cli.upkeep",
+    "forget": "etl.cli.upkeep",
+    "redact": "etl.cli.upkeep",
+    "compact": "etl.cli.upkeep",
+    "migrate": "etl.cli.upkeep",
+    "demo": "etl.cli.demo",
+}
+"""Where each command lies, in the order of a day's work."""
+
+
+class _Late(MutableMapping[str, click.Command]):
+    """Commands by name, each loaded when it is asked for: one that is typed waits for no other."""
+
+    def __init__(self, homes: Mapping[str, str]) -> None:
+        self._homes = dict(homes)
+        self._loaded: dict[str, click.Command] = {}
+
+    def __getitem__(self, name: str) -> click.Command:
+        if name not in self._loaded:
+            self._loaded[name] = getattr(importlib.import_module(self._homes[name]), name)
+        return self._loaded[name]
+
+    def __setitem__(self, name: str, command: click.Command) -> None:
+        self._homes[name], self._loaded[name] = "", command
+
+    def __delitem__(self, name: str) -> None:
+        del self._homes[name], self._loaded[name]
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._homes)
+
+    def __len__(self) -> int:
+        return len(self._homes)
 
 
 class _Commands(click.Group):
@@ -80,40 +123,13 @@ def _silence_stdout() -> None:
 
 @click.group(
     cls=_Commands,
+    commands=_Late(_HOMES),
     context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100},
     epilog="Exit codes: 0 done, 1 failed (nothing half-written), 2 wrong usage, 3 done, but a file failed.",
 )
 @click.version_option(package_name="rollout-etl", prog_name="etl", message="%(prog)s %(version)s")
 def cli() -> None:
     """Traffic into rollouts: conversation logs in, one row per conversation in partitioned Parquet, SQL out."""
-
-
-for _command in (
-    ingest,
-    simulate,
-    coverage,
-    sql,
-    shell,
-    show,
-    report,
-    serve,
-    label,
-    export,
-    formats,
-    detect,
-    sources,
-    rejects,
-    verify,
-    changes,
-    undo,
-    retain,
-    forget,
-    redact,
-    compact,
-    migrate,
-    demo,
-):
-    cli.add_command(_command)
 
 
 def main() -> NoReturn:

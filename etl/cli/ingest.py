@@ -139,10 +139,11 @@ def ingest(
         print_json({**told, **report.to_json(), "drift": [found._asdict() for found in report.drift]})
     else:
         from etl.cli.summary import print_summary
-        from etl.cli.tables import note
 
         print_summary(report, lake)
         if not report.results:
+            from etl.cli.tables import note
+
             note("there is no file where it was to look, or all are excluded")
     if not dry_run:
         warn_of_milder(report, lake, redact)

@@ -122,15 +122,15 @@ def send_metrics(reports: Sequence[Report]) -> None:
 
 
 def _print(night: Night, lake: str) -> None:
+    from etl.cli.lines import print_line
     from etl.cli.summary import print_summary
-    from etl.cli.tables import console
     from etl.harmless import harmless_line
 
     for source, report in night.reports.items():
-        console().print(f"{harmless_line(source)}:", style="bold")
+        print_line(f"{harmless_line(source)}:", style="bold")
         print_summary(report, lake)
     for source, reason in night.failed.items():
-        console().print(f"{harmless_line(source)}: not read: {harmless_line(reason)}", style="bold red", soft_wrap=True)
+        print_line(f"{harmless_line(source)}: not read: {harmless_line(reason)}", style="bold red")
 
 
 def _write(path: Path, night: Night) -> None:

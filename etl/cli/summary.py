@@ -5,9 +5,7 @@ from __future__ import annotations
 import shlex
 from collections.abc import Iterator
 
-from rich.text import Text
-
-from etl.cli.tables import console
+from etl.cli.lines import print_line
 from etl.harmless import harmless_line
 from etl.report import STATES, Report
 from etl.results import said_of
@@ -20,12 +18,11 @@ FAILED_SHOWN = 5
 
 def print_summary(report: Report, lake: str, *, suggest: bool = True) -> None:
     """A few lines on stdout; what went wrong comes last, with the commands that tell more where `suggest` says so."""
-    out = console()
-    out.print(_headline(report, lake), soft_wrap=True)
+    print_line(_headline(report, lake))
     for label, text in _lines(report):
-        out.print(Text.assemble((f"{label:<8}  ", "dim"), text), soft_wrap=True)
+        print_line(text, label=label)
     for line in _next(report, lake) if suggest else ():
-        out.print(f"→ {line}", style="bold", soft_wrap=True)
+        print_line(f"→ {line}", style="bold")
 
 
 def lake_argument(lake: str) -> str:

@@ -132,6 +132,12 @@ def print_paged(out: Console, text: RenderableType) -> None:
         click.echo_via_pager(shown, color=True)
 
 
+def print_styled(text: str, label: str | None, style: str | None) -> None:
+    """One line on a terminal; a dim label before it where there is one."""
+    before = "" if label is None else f"{label:<8}  "
+    console().print(Text.assemble((before, "dim"), (text, style or "")), soft_wrap=True)
+
+
 def note(text: str) -> None:
     """One line on stderr that belongs to no result."""
     click.echo(text, err=True)
