@@ -91,6 +91,7 @@ _COUNT = click.IntRange(min=1)
 )
 @click.option("--reasoning", type=click.Choice(["keep", "drop"]), help="The model's reasoning.  [default: by target]")
 @click.option("--keep-duplicates", is_flag=True, help="Keep rows that say exactly the same.")
+@click.option("--keep-rejected", is_flag=True, help="Imitate also the answers that a preference set rejects.")
 @click.option(
     "--near-duplicates", type=float, metavar="JACCARD", help="Leave out rows this alike (MinHash), as in 0.8."
 )

@@ -19,6 +19,8 @@ _HARMLESS_TYPES = frozenset(
 )
 """Parts that say nothing which the text lacks, or which no template shows."""
 _HARMLESS_KEYS = frozenset({"thoughtSignature", "reasoningContent", "buttons"})
+PREFERENCES = ("preference", "label", "kto_tag")
+"""Judgments by which a preference set says of an answer whether it is the wanted one."""
 _LONG_NUMBER = re.compile(r"\d{19}")
 
 
@@ -51,7 +53,9 @@ class Policy(NamedTuple):
     """What a target, and who runs the export, want of a conversation."""
 
     imitates: bool = True
-    """Rows with planted mistakes are left out."""
+    """Rows with planted mistakes, and answers that were not wanted, are left out."""
+    keep_rejected: bool = False
+    """Answers that were not wanted stay all the same."""
     only_prompt: bool = False
     """What follows the prompt is not looked at: it may hold anything, or nothing."""
     missing_results: str = "drop"
@@ -127,6 +131,8 @@ def dialogue(row: dict[str, Any], policy: Policy) -> Dialogue:
     check(row)
     if policy.imitates and row["seeded"]:
         raise Dropped("planted_mistake")
+    if policy.imitates and not policy.keep_rejected and any(map(_is_rejection, row["judgments"])):
+        raise Dropped("rejected_answer")
     repairs: set[str] = set()
     turns = _turns(row, policy, repairs)
     if policy.only_prompt:
@@ -146,6 +152,10 @@ def dialogue(row: dict[str, Any], policy: Policy) -> Dialogue:
     if ask == len(turns):
         raise Dropped("no_prompt")
     return Dialogue(row, turns, ask, repairs)
+
+
+def _is_rejection(judgment: dict[str, Any]) -> bool:
+    return judgment["name"] in PREFERENCES and judgment["value"] == 0
 
 
 def _is_garbled(step: dict[str, Any]) -> bool:

@@ -22,7 +22,7 @@ from etl.exports.tokenizing import Tokenizer
 from etl.identity import digest
 
 BASE_COLUMNS = (
-    "rollout_id", "source", "task_id", "messages", "message_info", "steps", "tools", "flags", "seeded",
+    "rollout_id", "source", "task_id", "messages", "message_info", "steps", "tools", "flags", "seeded", "judgments",
 )  # fmt: skip
 """What every export reads of a row."""
 
@@ -57,6 +57,7 @@ class Reading(NamedTuple):
         reasoning = self.target.reasoning if self.request.reasoning is None else self.request.reasoning
         return Policy(
             imitates=self.target.imitates,
+            keep_rejected=self.request.keep_rejected,
             only_prompt=self.target.unit == "task",
             missing_results=self.request.missing_results,
             templated=self.target.templated,

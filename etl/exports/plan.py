@@ -11,6 +11,7 @@ from collections.abc import Mapping
 import duckdb
 
 from etl.derive import quoted
+from etl.exports.dialogue import PREFERENCES
 from etl.exports.examine import Reading
 from etl.exports.near import NearDuplicates
 from etl.exports.request import splits
@@ -19,7 +20,7 @@ from etl.query import execute
 SHARD_CHARS = 128 << 20
 """Characters of conversation in a file, where `--shards` does not say how many files there are."""
 
-_SCORE = """coalesce(reward, list_filter(judgments, lambda j: j.name IN ('preference', 'label', 'kto_tag')
+_SCORE = f"""coalesce(reward, list_filter(judgments, lambda j: j.name IN {PREFERENCES}
     AND j.value IS NOT NULL)[1].value)"""
 """The reward, or what a preference set says of this side."""
 

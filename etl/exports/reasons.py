@@ -10,6 +10,8 @@ DROPS: dict[str, str] = {
     "content_not_captured": "The log says that a message existed, but not what it said.",
     "planted_leak": "The simulator planted a quote of hidden state in it: in no file, whatever the target.",
     "planted_mistake": "The simulator planted a mistake in it, and this target imitates.",
+    "rejected_answer": "Its preference set says that it is not the wanted answer, and this target imitates "
+    "(`--keep-rejected` keeps it).",
     "media": "A message holds images, audio or files, which these files do not carry.",
     "invalid_arguments": "The arguments of a call were no JSON object.",
     "missing_result": "A call has no result (see `--missing-results`).",

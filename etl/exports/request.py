@@ -32,6 +32,7 @@ class Request(NamedTuple):
     reasoning: bool | None = None
     """None: as the target does."""
     keep_duplicates: bool = False
+    keep_rejected: bool = False
     near_duplicates: float | None = None
     held_out: tuple[str, ...] = ()
     ngram: int = 13

@@ -63,6 +63,7 @@ def export(
     missing_results: MissingResults = "drop",
     reasoning: bool | None = None,
     keep_duplicates: bool = False,
+    keep_rejected: bool = False,
     near_duplicates: float | None = None,
     held_out: Sequence[str | os.PathLike[str]] = (),
     ngram: int = 13,
@@ -81,8 +82,9 @@ def export(
     """
     request = Request(
         where, split, seed, max_rows, max_per_source, shards, group_min, difficulty, pass_at, drop_unanimous,
-        max_chars, max_tokens, missing_results, reasoning, keep_duplicates, near_duplicates,
-        tuple(os.fspath(path) for path in held_out), ngram, ground_truth, tuple(columns), tokenizer, chat_template,
+        max_chars, max_tokens, missing_results, reasoning, keep_duplicates, keep_rejected,
+        near_duplicates, tuple(os.fspath(path) for path in held_out), ngram, ground_truth, tuple(columns),
+        tokenizer, chat_template,
     )  # fmt: skip
     wanted = target_named(target)
     check_request(request)
@@ -168,6 +170,7 @@ def _check_fit(target: Target, request: Request) -> None:
     idle = {
         "--ground-truth": request.ground_truth is not None and not target.answers,
         "--near-duplicates": request.near_duplicates is not None and target.unit == "pair",
+        "--keep-rejected": request.keep_rejected and not target.imitates,
         "--missing-results": request.missing_results != "drop" and target.whole,
         "--reasoning drop": request.reasoning is False and target.whole,
         "--max-tokens": request.max_tokens is not None and target.whole,

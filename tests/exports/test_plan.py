@@ -221,3 +221,24 @@ def test_planted_mistakes_are_for_those_who_judge(export: Callable[..., Exported
         assert report.dropped["planted_leak"] == 1
         out = Path(report.folder)
         assert not any("forty-two" in path.read_text(errors="replace") for path in out.rglob("*") if path.is_file())
+
+
+def test_what_a_preference_set_rejects_is_imitated_only_where_that_is_asked(export: Callable[..., Exported]) -> None:
+    def judged(name: str, kind: str, value: float) -> list[dict[str, Any]]:
+        return [{"name": name, "kind": kind, "value": value}]
+
+    rows = [
+        ask("chosen", "q", "a", task_id="t", group_id="g", judgments=judged("preference", "marker", 1.0)),
+        ask("rejected", "q", "b", task_id="t", group_id="g", reward=0.7, judgments=judged("preference", "marker", 0.0)),
+        ask("tie", "p", "c", judgments=judged("preference", "human", 0.5)),
+        ask("undesirable", "r", "d", judgments=judged("kto_tag", "marker", 0.0)),
+        ask("judged", "s", "e", judgments=judged("politeness", "judge", 0.0)),
+    ]
+    for target in ("sft", "sft-pc", "openai"):
+        report, read = export(target, rows)
+        assert (report.records, report.dropped) == (3, {"rejected_answer": 2})
+    report, read = export("sft", rows)
+    assert ids(read("train")) == {"chosen", "tie", "judged"}
+    report, read = export("sft", rows, keep_rejected=True)
+    assert (report.records, report.dropped) == (5, {})
+    assert "rejected_answer" not in export("kto", rows)[0].dropped
