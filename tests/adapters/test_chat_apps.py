@@ -227,3 +227,21 @@ def test_activity_of_gemini_is_put_together_by_conversation(samples: Path, tmp_p
     boat = next(row for prompt, row in found.items() if "boat" in prompt)
     assert [message["content"] for message in boat["messages"][1:3]] == ["At eight & ten.", "And the ferry?"]
     assert '\n    return "nine"' in found["How do I count ships?"]["final_text"]
+
+
+def test_a_chain_of_replies_in_discord_is_a_conversation(samples: Path, tmp_path: Path, lake: Path) -> None:
+    export = json.loads((samples / "discord_export" / "help.json").read_text(encoding="utf-8"))
+    early = {**export, "messages": export["messages"][:3]}
+    for name, value in (("late.json", export), ("early.json", early)):
+        (tmp_path / name).write_text(json.dumps(value), encoding="utf-8")
+    report = read_in(lake, tmp_path)
+    assert (report["ignored"], report["rejects"]) == ({"channel_event": 1}, {"bad_message": 1})
+    found = {row["conversation_id"]: row for row in lake_rows(lake)}
+    assert set(found) == {"100", "101", "105"}
+    assert [(message["role"], message["name"]) for message in found["100"]["messages"]] == [
+        ("user", "Ann"),
+        ("assistant", "Helper"),
+        ("user", "Ann"),
+    ]
+    assert found["100"]["messages"][1]["content"] == "Tide\nHigh at nine.\nBerth: 4"
+    assert "ambiguous_parent" in found["105"]["flags"]
