@@ -92,10 +92,11 @@ class RecordDecoder:
     decoded once and shared, so whoever gets a record must not change what lies in it.
     """
 
-    def __init__(self, nesting: int = MAX_DEPTH) -> None:
+    def __init__(self, nesting: int = MAX_DEPTH, whole: int = 0) -> None:
+        """`whole`: so many long records are decoded before members are looked at, since short files have few."""
         self._nesting = nesting
         self._repeats: dict[str, _Repeats] = {}
-        self._alone = 0
+        self._alone = -whole
         """How many records since one had a member that was known."""
 
     def plain(self, raw: bytes) -> Any:
@@ -103,6 +104,9 @@ class RecordDecoder:
         for any other.
         """
         if len(raw) < _SHARED_RECORD or self._alone >= _GIVEN_UP or raw[:1] != b"{":
+            return _checked(raw, self._nesting)
+        if self._alone < 0:
+            self._alone += 1
             return _checked(raw, self._nesting)
         known = self._known(raw)
         return self._apart(raw) if known is None else known

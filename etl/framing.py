@@ -34,6 +34,8 @@ PADDED, GLUED = "nul_padding", "glued_record"
 """Notes of a record that was found again in a line that is not exactly one."""
 _ODD = object()
 """Stands for the value of a line that has something unusual about it, or is no record."""
+_DECODED_WHOLE = 16
+"""Long records of a file that are decoded without a look for what repeats: a session has hardly more."""
 _LAYOUT_BYTES = 1 << 16
 """How much of a file its layout is told from (more where its first line is longer), however it arrives."""
 
@@ -120,7 +122,7 @@ def _is_value(line: bytes) -> bool:
 
 
 def _lines(source: ByteInput, limits: Limits) -> Iterator[Framed]:
-    decoder = RecordDecoder(limits.nesting)
+    decoder = RecordDecoder(limits.nesting, _DECODED_WHOLE)
     line, offset = source.line, source.offset
     passed = 0  # bytes of a line that is too long, let go after its beginning
     pending: list[bytes] = [source.data[source.at :]]

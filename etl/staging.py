@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
+from operator import attrgetter
 from typing import Any
 
 import pyarrow as pa
@@ -16,7 +17,7 @@ from etl.identity import reject_id
 from etl.lake import StagedFile, StagingWriter
 from etl.report import FileResult, Place
 from etl.row import Row
-from etl.schema import arrow_schema
+from etl.schema import PARTITIONS, arrow_schema
 from etl.settings import Settings
 
 FLUSH_BYTES = 8 << 20
@@ -24,6 +25,7 @@ FLUSH_BYTES = 8 << 20
 FLUSH_ROWS = 4_000
 _BYTES_OF_EVENT = 200
 """About so many an event has beside its payload."""
+_partition = attrgetter(*PARTITIONS["rollouts"])
 
 
 class Staging:
@@ -70,6 +72,7 @@ class RowBuffer:
 
     def flush(self) -> None:
         if self._rows:
+            self._rows.sort(key=_partition)  # those of a partition are then written as they stand
             table = rollouts_table(self._rows, self._settings.batch_id, self._settings.ingested_at)
             self._rows, self._bytes = [], 0
             self._staging.write("rollouts", table)

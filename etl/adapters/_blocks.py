@@ -8,7 +8,7 @@ nothing else holds go to `rest`, so nothing is thrown away.
 from __future__ import annotations
 
 import math
-from typing import Any
+from typing import Any, TypeGuard
 
 import msgspec
 
@@ -325,7 +325,7 @@ def result(block: dict[str, Any], server: bool = False) -> Result:
     flag = block.get("is_error", block.get("isError"))
     failed = flag if isinstance(flag, bool) else None
     ran = block.get("content")
-    if isinstance(ran, dict) and isinstance(ran.get("stdout"), str) and "return_code" in ran:
+    if _is_printed(ran):
         text, parts, failed = printed(ran)
     call_id, name = _identified(block, _RESULT_IDS), _name(block)
     rest: dict[str, Any] = {}
@@ -344,6 +344,17 @@ def result(block: dict[str, Any], server: bool = False) -> Result:
     elif rest.get("text") == text:
         rest.pop("text", None)
     return Result(call_id, text, parts, failed, name, rest or None, server)
+
+
+def given_back(content: Any) -> tuple[str, list[Any] | None]:
+    """Text and other parts of what a tool gave back, as `result` reads them where they stand alone."""
+    if content is None:
+        return "", None
+    return printed(content)[:2] if _is_printed(content) else _output(content)
+
+
+def _is_printed(content: Any) -> TypeGuard[dict[str, Any]]:
+    return isinstance(content, dict) and isinstance(content.get("stdout"), str) and "return_code" in content
 
 
 def _output(content: Any) -> tuple[str, list[Any] | None]:

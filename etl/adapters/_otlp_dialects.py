@@ -44,21 +44,18 @@ DIALECTS = (
 
 
 @functools.lru_cache(4096)
-def _marked(name: str) -> frozenset[int]:
-    """The dialects, by number, that an attribute or event of this name may be of."""
-    return frozenset(number for number, dialect in enumerate(DIALECTS) if name.startswith(dialect.marks))
+def _marked(names: tuple[str, ...]) -> tuple[Dialect, ...]:
+    """The dialects that attributes or events of these names may be of: spans of a kind have the same."""
+    return tuple(dialect for dialect in DIALECTS if any(name.startswith(dialect.marks) for name in names))
 
 
 def turn_of(span: Span, memory: Memory | None = None) -> Turn:
     """What a model (or agent) span says; an empty turn where it says nothing."""
-    marked = [_marked(name) for name in (*span.attributes, *(log.name for log in span.events))]
-    for number, dialect in enumerate(DIALECTS):
-        if any(number in numbers for numbers in marked if numbers):
-            reader = Reader(span, memory)
-            turn = dialect.read(reader)
-            if turn is not None:
-                turn.dialect = dialect.name
-                return turn
+    for dialect in _marked((*span.attributes, *[log.name for log in span.events])):
+        turn = dialect.read(Reader(span, memory))
+        if turn is not None:
+            turn.dialect = dialect.name
+            return turn
     return Turn()
 
 
@@ -73,12 +70,14 @@ class Readings:
 
     def turn(self, span: Span) -> Turn:
         """The turn of a span."""
-        if id(span) not in self._turns:
-            self._turns[id(span)] = self._read(span, self._memory)
-        return self._turns[id(span)]
+        turn = self._turns.get(id(span))
+        if turn is None:
+            turn = self._turns[id(span)] = self._read(span, self._memory)
+        return turn
 
     def facts(self, span: Span) -> Facts:
         """The facts of a span."""
-        if id(span) not in self._facts:
-            self._facts[id(span)] = facts_of(span)
-        return self._facts[id(span)]
+        facts = self._facts.get(id(span))
+        if facts is None:
+            facts = self._facts[id(span)] = facts_of(span)
+        return facts

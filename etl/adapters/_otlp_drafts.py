@@ -49,7 +49,7 @@ class Draft:
             self._add(call, after, thread.calls[number - 1] if number else None)
 
     def _add(self, call: Call, after: Call | None, before: Call | None) -> None:
-        for span in (call.span, *(copy.span for copy in call.copies)):
+        for span in (call.span, *[copy.span for copy in call.copies]):
             if span not in self.spans:
                 self.spans.append(span)
         if call.turn.cut:
@@ -60,7 +60,7 @@ class Draft:
         fresh = self._history(call)
         if before is not None and before.is_open():
             fresh = self._revealed(before, fresh)
-        if any(piece.call is call and self._is_unlogged(piece) for piece in fresh):
+        if [piece for piece in fresh if piece.call is call and self._is_unlogged(piece)]:
             self.flags.add("unlogged_turns")
         self._date(fresh, call)
         self.pieces += fresh
@@ -80,7 +80,7 @@ class Draft:
             and call.part == 0
             and not (call.is_open() and call.facts.error is not None and call.facts.usage is None)
         ):
-            usage = next((each.facts.usage for each in (call, *call.copies) if each.facts.usage is not None), None)
+            usage = call.usage()
             if usage is not None:
                 self.counted.append(usage)
             else:
@@ -164,7 +164,7 @@ class Draft:
     def _sign(self, message: Message, call: Call) -> None:
         """Say of the message which response it is."""
         facts, span = call.facts, call.span
-        usage = next((each.facts.usage for each in (call, *call.copies) if each.facts.usage is not None), None)
+        usage = call.usage()
         message.id = message.id or facts.response_id
         message.model = facts.model
         message.at = span.end_raw if span.end_raw is not None else span.start_raw

@@ -5,6 +5,7 @@ The names differ, the meaning does not, and a span often carries them under the 
 
 from __future__ import annotations
 
+import functools
 import re
 from typing import Any
 
@@ -141,25 +142,29 @@ def _ranked() -> dict[str, tuple[str, int]]:
 _FACTS = _ranked()
 
 
+@functools.lru_cache(4096)
+def _telling(names: tuple[str, ...]) -> tuple[tuple[str, str, int], ...]:
+    """The attributes among these that tell a fact, each with the fact and its rank: spans of a kind have the same."""
+    return tuple((name, *_FACTS[name]) for name in names if name in _FACTS)
+
+
 def facts_of(span: Span) -> Facts:
     """Read them off a span; where two attributes tell a fact, the better ranked one counts."""
     told: dict[str, list[tuple[int, Any, str]]] = {}
-    for name, value in span.attributes.items():
-        fact = _FACTS.get(name)
-        if fact is not None:
-            plain = _plain(value, fact[0])
-            if plain is not None:
-                told.setdefault(fact[0], []).append((fact[1], plain, name))
+    for name, fact, rank in _telling(tuple(span.attributes)):
+        plain = _plain(span.attributes[name], fact)
+        if plain is not None:
+            told.setdefault(fact, []).append((rank, plain, name))
     best: dict[str, Any] = {}
     used: set[str] = set()
-    for which, candidates in told.items():
+    for fact, candidates in told.items():
         if len(candidates) > 1:
             value = min(candidates, key=lambda candidate: candidate[0])[1]
             used.update(name for _, other, name in candidates if other == value)
         else:
             _, value, name = candidates[0]
             used.add(name)
-        best[which] = value
+        best[fact] = value
     usage = {column: best[column] for column in USAGE if column in best}
     said = best.get("error")
     return Facts(

@@ -8,6 +8,7 @@ from typing import Any
 
 import msgspec
 
+from etl.adapters._otlp_emitted import executions
 from etl.adapters._otlp_outside import EVALUATION, Annotation, TraceRecord, annotation, forms
 from etl.adapters._otlp_span import Log, Span, kind_of, nanoseconds, opened
 from etl.conversation import Record, StoredEvent
@@ -30,7 +31,6 @@ class Family:
         self._in_order = sorted(self.spans.values(), key=Span.at)
         self._above: dict[tuple[str, str], str] = {}
         self._children: dict[tuple[str, str], list[Span]] = {}
-        self._ancestors: dict[int, list[Span]] = {}
         for span in self._in_order:
             if span.parent is not None and not span.parent.strip("0") and (span.trace, span.parent) not in self.spans:
                 span.parent = None  # zeros are no parent, unless a span is called that
@@ -38,24 +38,30 @@ class Family:
                 self._above[span.trace, span.id] = span.parent
                 self._children.setdefault((span.trace, span.parent), []).append(span)
         self._nest_agents()
+        self._ancestors = {id(span): self._climbed(span) for span in self._in_order}
 
     def _gather(self, events: Sequence[StoredEvent]) -> None:
         """Sort what was stored into spans (copies merged), their logs, annotations and traces."""
         copies: dict[tuple[str, str], list[tuple[dict[str, Any], StoredEvent]]] = {}
         said: list[tuple[dict[str, Any], StoredEvent]] = []
+        arrived: set[tuple[str, str]] = set()
         for event in events:
             for form in forms(event):
-                _remember(event.record, form)
+                if "notes" in form or "mended" in form:
+                    _remember(event.record, form)
                 if form.get("signal") == "span":
                     place = (event.link or event.key, str(form.get("id") or _unnamed(form)))
                     copies.setdefault(place, []).append((form, event))
+                    if not form.get("stand_in"):
+                        arrived.add(place)
                 else:
                     said.append((form, event))
-        stand_ins = {place for place, found in copies.items() if all(form.get("stand_in") for form, _ in found)}
+        stand_ins = copies.keys() - arrived
         whole = {trace for trace, _ in copies.keys() - stand_ins} if stand_ins else set()
         for place, found in copies.items():
             if place not in stand_ins or place[0] not in whole:
                 self.spans[place] = _merged(place, found)
+        executions(self.spans)
         for form, event in sorted(said, key=lambda pair: _content(pair[0])):
             if form.get("signal") == "annotation":
                 self.annotations.append(annotation(form, event.record))
@@ -129,15 +135,18 @@ class Family:
 
     def ancestors(self, span: Span) -> Sequence[Span]:
         """Parent, its parent, and so on; a circle ends it."""
-        found = self._ancestors.get(id(span))
-        if found is None:
-            found = self._ancestors[id(span)] = []
-            seen = {span.id}
-            above = self.parent(span)
-            while above is not None and above.id not in seen:
-                found.append(above)
-                seen.add(above.id)
-                above = self.parent(above)
+        return self._ancestors[id(span)]
+
+    def _climbed(self, span: Span) -> Sequence[Span]:
+        above = self.parent(span)
+        if above is None:
+            return ()
+        found: list[Span] = []
+        seen = {span.id}
+        while above is not None and above.id not in seen:
+            found.append(above)
+            seen.add(above.id)
+            above = self.parent(above)
         return found
 
     def children(self, span: Span) -> list[Span]:
@@ -156,6 +165,7 @@ class Family:
 
 
 _NOTHING: tuple[Any, ...] = (None, "", [], {})
+_BESIDE = ("kind", "scope", "links")
 
 
 def _content(form: Mapping[str, Any]) -> bytes:
@@ -196,36 +206,34 @@ def _merged(place: tuple[str, str], copies: list[tuple[dict[str, Any], StoredEve
             reverse=True,
         )
     form, only = ranked[0]
-    attributes = dict(_object(form.get("attributes")))
+    told = form.get
+    attributes = dict(_object(told("attributes")))
     for other, _ in ranked[1:]:
         for key, value in _object(other.get("attributes")).items():
             attributes.setdefault(key, value)
-    status = _object(form.get("status"))
+    name, parent, start, end, status = told("name"), told("parent"), told("start"), told("end"), _object(told("status"))
+    failed = status.get("code") == "error"
     span = Span(
         *place,
         scope=only.key if len(copies) == 1 else min({event.key for _, event in copies} - {place[0]}, default=place[0]),
-        name=str(form.get("name") or ""),
-        parent=form.get("parent") if isinstance(form.get("parent"), str) else None,
-        start=nanoseconds(form.get("start")),
-        end=nanoseconds(form.get("end")),
-        start_raw=form.get("start"),
-        end_raw=form.get("end"),
-        failed=status.get("code") == "error",
+        name=str(name or ""),
+        parent=parent if isinstance(parent, str) else None,
+        start=nanoseconds(start),
+        end=nanoseconds(end),
+        start_raw=start,
+        end_raw=end,
+        failed=failed,
         attributes=attributes,
-        resource=_object(form.get("resource")),
-        rest={},
+        resource=_object(told("resource")),
+        rest={key: value for key in _BESIDE if (value := told(key)) or value not in _NOTHING},
         events=[],
         records=[event.record for _, event in copies],
         kind=kind_of(attributes),
     )
-    message = status.get("message")
-    if span.failed and isinstance(message, str):
+    if failed and isinstance(message := status.get("message"), str):
         span.error = message
-    for key in ("kind", "scope", "links"):
-        if form.get(key) not in _NOTHING:
-            span.rest[key] = form[key]
-    span.rest.update(_object(form.get("rest")))
-    logged = form.get("events")
+    span.rest.update(_object(told("rest")))
+    logged = told("events")
     for item in logged if isinstance(logged, list) else ():
         fields = _object(item)
         at = nanoseconds(fields.get("at")) or 0

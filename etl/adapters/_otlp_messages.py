@@ -74,9 +74,10 @@ def messages(value: Any, role: str = "user") -> list[Message]:
             value = listed
     found: list[Message] = []
     for item in value if isinstance(value, list) else [value]:
-        item = opened(item)
+        if type(item) is str:
+            item = opened(item)
         for inner in item if isinstance(item, list) else [item]:
-            if type(inner) is not dict:
+            if type(inner) is str:
                 inner = opened(inner)
             made = _message(inner, role)
             if found and made and is_item(inner) and found[-1].role == made[0].role == "assistant":

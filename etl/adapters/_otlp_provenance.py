@@ -61,15 +61,16 @@ class Provenance:
         """
         made: dict[str, Any] = {"span": span.name} if span.name else {}
         made["span_id"] = span.id
-        path = [above.name for above in self._family.ancestors(span)]
-        if path:
-            made["path"] = path[::-1]
+        if above := self._family.ancestors(span):
+            made["path"] = [each.name for each in reversed(above)]
         if attributes:
             made["attributes"] = attributes
-        made.update({key: value for key, value in span.rest.items() if key not in made and key != "scope"})
+        for key, value in span.rest.items():
+            if key not in made and key != "scope":
+                made[key] = value
         if span.events:
             _tell_events(made, span.events)
-        names = (*span.attributes, *sorted(span.details), *span.resource, *(log.name for log in span.events))
+        names = (*span.attributes, *sorted(span.details), *span.resource, *[log.name for log in span.events])
         self._news(made, "resource", span.resource)
         self._news(made, "scope", span.rest.get("scope"))
         if names not in self._logged:

@@ -25,6 +25,7 @@ CONVERSATION_IDS = (
     "gcp.vertex.agent.session_id",
 )
 """Attributes that name a conversation, in order of precedence."""
+_CONVERSATION_IDS = frozenset(CONVERSATION_IDS)
 
 OPERATIONS: dict[str, dict[str, Kind]] = {
     "gen_ai.operation.name": {
@@ -194,6 +195,8 @@ def kind_of(attributes: Mapping[str, Any]) -> Kind:
 
 def conversation_id(attributes: Mapping[str, Any]) -> str | None:
     """The id of the conversation that a span names."""
+    if attributes.keys().isdisjoint(_CONVERSATION_IDS):
+        return None
     for name in CONVERSATION_IDS:
         value = attributes.get(name)
         if isinstance(value, str) and value:

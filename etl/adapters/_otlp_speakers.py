@@ -63,8 +63,11 @@ def _speaking(family: Family, turns: dict[tuple[str, str], Turn]) -> set[tuple[s
 
 def _agent_around(span: Span, family: Family) -> Span | None:
     """The nearest agent above a span; where none says that it is one, the outermost chain or workflow."""
-    around = [above for above in family.ancestors(span) if above.kind == "agent"]
-    return next((above for above in around if above.is_agent()), around[-1] if around else None)
+    above = family.ancestors(span)
+    if not above:
+        return None
+    around = [each for each in above if each.kind == "agent"]
+    return next((each for each in around if each.is_agent()), around[-1] if around else None)
 
 
 def _completed(facts: Facts, turn: Turn) -> Facts:
@@ -80,6 +83,8 @@ def _lent(family: Family, turns: dict[tuple[str, str], Turn]) -> dict[tuple[str,
     """The words of agents for their models that have none: history to the first, answer to the last."""
     lent: dict[tuple[str, str], Turn] = {}
     for span in reversed(family.in_order()):
+        if not family.children(span):
+            continue
         turn = turns.get((span.trace, span.id))
         if turn is None or not turn.said():
             continue

@@ -14,6 +14,7 @@ from __future__ import annotations
 from bisect import bisect_left
 from collections.abc import Iterable, Sequence
 from hashlib import blake2b
+from operator import is_
 from typing import Any, TypeAlias
 
 import msgspec
@@ -22,7 +23,7 @@ from etl.adapters._otlp_facts import Facts
 from etl.adapters._otlp_span import Span, opened
 from etl.adapters._otlp_told import Told
 from etl.adapters._otlp_turn import Turn
-from etl.conversation import Message
+from etl.conversation import Message, Tokens
 
 Atom: TypeAlias = tuple[str, ...]
 """The least thing a history is compared by: kind, role or tool name, text."""
@@ -62,6 +63,10 @@ class Call(msgspec.Struct, eq=False):
     def is_open(self) -> bool:
         """Whether nothing is known of an answer."""
         return self.end == self.path[-1]
+
+    def usage(self) -> Tokens | None:
+        """What the response took, as the first of its spans that says so."""
+        return next((each.facts.usage for each in (self, *self.copies) if each.facts.usage is not None), None)
 
 
 class Thread(msgspec.Struct, eq=False):
@@ -183,15 +188,18 @@ class _Tree:
         self._open: dict[int, list[Call]] = {}
         self._order = {id(call): number for number, call in enumerate(calls)}
         alike: dict[tuple[int, int], list[Call]] = {}
+        before: Call | None = None
         for call in calls:
-            call.path = self._walk(0, call.turn.inputs)
-            answer = self._walk(call.path[-1], call.answer())
+            call.path, call.lengths = self._history(call.turn.inputs, before)
+            answer, call.said = self._walk([call.path[-1]], [], call.answer())
             call.end = answer[-1]
             call.depth = len(call.path) + len(answer) - 2
-            call.lengths, call.said = self._lengths(call.turn.inputs), self._lengths(call.answer())
-            (self._open if call.is_open() else self._ends).setdefault(call.end, []).append(call)
-            if not call.is_open():
+            if call.is_open():
+                self._open.setdefault(call.end, []).append(call)
+            else:
+                self._ends.setdefault(call.end, []).append(call)
                 alike.setdefault((call.path[-1], call.end), []).append(call)
+            before = call
         self._told = {answer: Told(each) for answer, each in alike.items() if len(each) > 1}
         self._thread_of: dict[int, Thread] = {}
         self._owner: dict[int, Thread] = {}
@@ -201,25 +209,28 @@ class _Tree:
         self._answering: dict[int, list[Thread]] = {}
         self.made: list[Thread] = []
 
-    def _walk(self, node: int, messages: Iterable[Message]) -> list[int]:
-        """The nodes along these messages, from the given one on; one is spoken once a user or the model had a say."""
-        path = [node]
-        after, spoken = self._next, self._spoken
+    def _history(self, messages: list[Message], before: Call | None) -> tuple[list[int], list[int]]:
+        """The nodes along a history, and the atoms of each of its messages; most go on from that of the call before."""
+        told = [] if before is None else before.turn.inputs
+        if before is None or len(told) > len(messages) or not all(map(is_, told, messages)):
+            return self._walk([0], [], messages)
+        return self._walk(before.path.copy(), before.lengths.copy(), messages[len(told) :])
+
+    def _walk(self, path: list[int], lengths: list[int], messages: Iterable[Message]) -> tuple[list[int], list[int]]:
+        """Go on along these messages; a node is spoken once a user or the model had a say."""
+        node, after, spoken = path[-1], self._next, self._spoken
         for message in messages:
             known = self._atoms.get(id(message))
             if known is None:
                 names = [self._names.setdefault(atom, len(self._names)) for atom in atoms(message)]
                 known = self._atoms[id(message)] = (names, message.role not in ("system", "developer"))
+            lengths.append(len(known[0]))
             for name in known[0]:
                 before, node = node, after.setdefault((node, name), len(spoken))
                 if node == len(spoken):
                     spoken.append(spoken[before] or known[1])
                 path.append(node)
-        return path
-
-    def _lengths(self, messages: Iterable[Message]) -> list[int]:
-        """Atoms of each of these messages, which were walked along."""
-        return [len(self._atoms[id(message)][0]) for message in messages]
+        return path, lengths
 
     def threads(self) -> list[Thread]:
         """Place every call, in order of time; one that is continued before its time is placed first."""
@@ -239,10 +250,12 @@ class _Tree:
     def _before(self, call: Call) -> Call | None:
         """The call that this one continues: the deepest answer (or question without one) on its path."""
         for node in reversed(call.path):
-            answered = self._nearest(call, self._ends.get(node, ()))
+            alike, asked = self._ends.get(node), self._open.get(node)
+            answered = self._nearest(call, alike) if alike else None
             if answered is not None:
                 return answered
-            asked = self._open.get(node, ())
+            if not asked:
+                continue
             earlier = len(asked)
             if node == call.path[-1]:
                 earlier = bisect_left(asked, self._order[id(call)], key=lambda other: self._order[id(other)])
@@ -296,8 +309,10 @@ class _Tree:
         self._thread_of[id(call)] = thread
         if not call.is_open():
             self._answering.setdefault(call.path[-1], []).append(thread)
-        for node in (*call.path, call.end):
-            self._owner.setdefault(node, thread)
+        for node in (call.end, *reversed(call.path)):
+            if node in self._owner:
+                break  # and with it all before it: whoever owns a node owns or shares the way to it
+            self._owner[node] = thread
 
     def _branch(self, call: Call) -> Thread:
         """A new thread, with the beginning that it shares with an earlier one."""

@@ -12,7 +12,7 @@ from typing import Any
 
 import msgspec
 
-from etl.adapters._blocks import identifier, result
+from etl.adapters._blocks import given_back, identifier
 from etl.adapters._otlp_drafts import Draft, Piece
 from etl.adapters._otlp_facts import ERROR, SUMS
 from etl.adapters._otlp_messages import UNCAPTURED, messages
@@ -256,12 +256,12 @@ def _add_to(message: Message, tool: ToolSpan, provenance: Provenance) -> None:
     message.name = message.name or tool.name
     if tool.span.failed and message.failed is None:
         message.failed = True
-    made = result({"content": opened(tool.result)})
+    text, parts = given_back(opened(tool.result))
     extra = dict(message.extra or {})
-    if made.text and not message.content and not message.parts:
-        message.content, message.parts = made.text, made.parts
+    if text and not message.content and not message.parts:
+        message.content, message.parts = text, parts
         extra.pop(UNCAPTURED, None)
-    elif made.text and made.text.strip() not in message.content and canonical(made.text) != canonical(message.content):
+    elif text and text.strip() not in message.content and canonical(text) != canonical(message.content):
         extra["result"] = opened(tool.result)
     if tool.error is not None and tool.error not in message.content:
         extra["error"] = tool.error
@@ -270,8 +270,8 @@ def _add_to(message: Message, tool: ToolSpan, provenance: Provenance) -> None:
 
 def result_message(tool: ToolSpan, call_id: str | None, provenance: Provenance) -> Message:
     """The tool message that a span tells."""
-    made = result({"content": opened(tool.result)})
-    text, extra = made.text, provenance.about(tool.span, tool.left)
+    text, parts = given_back(opened(tool.result))
+    extra = provenance.about(tool.span, tool.left)
     if not text and tool.error is not None:
         text = tool.error
     elif tool.error is not None and tool.error not in text:
@@ -284,7 +284,7 @@ def result_message(tool: ToolSpan, call_id: str | None, provenance: Provenance) 
         call_id=call_id,
         name=tool.name,
         at=tool.span.end_raw if tool.span.end_raw is not None else tool.span.start_raw,
-        parts=made.parts,
+        parts=parts,
         failed=True if tool.span.failed else None,
         duration_ms=tool.span.milliseconds(),
         extra=extra or None,

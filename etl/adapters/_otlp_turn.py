@@ -14,6 +14,7 @@ from etl.conversation import Message, Tokens
 from etl.decode import JsonError, decode
 
 _NUMBER = re.compile(r"\d{1,6}\Z")
+_ESCAPE = "\\u"
 _ESCAPED_SURROGATE = re.compile(r"\\u[dD][89a-fA-F]")
 _TOKEN = re.compile(r'"(?:[^"\\]|\\.)*"?|[{}\[\],:]', re.DOTALL)
 _LIST = msgspec.json.Decoder(list[msgspec.Raw])
@@ -58,31 +59,29 @@ class Memory:
 
     def __init__(self) -> None:
         self._elements: dict[bytes, tuple[list[Message], bool]] = {}
-        self._recent: list[tuple[str, list[Message]]] = []
-        """Text without its last bracket, and messages, of the histories read last."""
+        self._recent: list[tuple[str, list[Message], bool]] = []
+        """Text without its last bracket, messages, and whether escapes are in it, of the histories read last."""
 
-    def messages(self, text: str) -> list[Message] | None:
-        """The messages in the JSON text of a list; None where it is none."""
+    def messages(self, text: str) -> tuple[list[Message], bool] | None:
+        """The messages in the JSON text of a list, and whether characters are escaped in it; None where it is none."""
         text = text.rstrip()
         try:
-            found = self._continued(text)
-            if found is None:
-                found = self._read(text, [])
+            found, escaped = self._continued(text) or (self._read(text, []), _ESCAPE in text)
         except ValueError:
             return None
-        self._recent.insert(0, (text[:-1], found))
+        self._recent.insert(0, (text[:-1], found, escaped))
         del self._recent[MAX_RECENT:]
-        return found
+        return found, escaped
 
-    def _continued(self, text: str) -> list[Message] | None:
-        """The messages, where the text goes on from one that was read."""
-        for before, told in self._recent:
+    def _continued(self, text: str) -> tuple[list[Message], bool] | None:
+        """The same, where the text goes on from one that was read."""
+        for before, told, escaped in self._recent:
             if text.startswith(before):
                 rest = text[len(before) :].lstrip()
                 if rest == "]":
-                    return told
+                    return told, escaped
                 if rest[:1] == ",":
-                    return self._read("[" + rest[1:], told)
+                    return self._read("[" + rest[1:], told), escaped or _ESCAPE in rest
         return None
 
     def _read(self, text: str, told: list[Message]) -> list[Message]:
@@ -120,15 +119,14 @@ class Reader:
             value = self.span.attributes.get(name)
             if value is not None and value != "":
                 self.used.add(name)
-                self._note(value)
+                if isinstance(value, str) and _ESCAPE in value:
+                    self._note(value)
                 return self._opened(value)
         return None
 
-    def _note(self, value: Any) -> None:
+    def _note(self, value: str) -> None:
         """What is unusual about JSON text inside an attribute is said of the span's record."""
-        if not isinstance(value, str) or "\\u" not in value or not self.span.records:
-            return
-        if not _ESCAPED_SURROGATE.search(value):
+        if not self.span.records or not _ESCAPED_SURROGATE.search(value):
             return
         try:
             _, notes, mended = decode(value.encode("utf-8", "surrogatepass"))
@@ -154,8 +152,10 @@ class Reader:
             found = self._memory.messages(text)
             if found is not None:
                 self.used.add(name)
-                self._note(text)
-                return found
+                told, escaped = found
+                if escaped:
+                    self._note(text)
+                return told
         return self.messages(name)
 
     def messages(self, name: str, role: str = "user") -> list[Message]:

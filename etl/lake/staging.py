@@ -78,7 +78,8 @@ class StagingWriter:
         place = Place(lake_root)
         self._folder = place.staging / batch_id
         self._lock = join(place, batch_id)
-        self._waiting: list[pa.Table] = []
+        self._waiting: dict[tuple[str, ...], list[pa.Table]] = {}
+        """By partition."""
         self._waiting_bytes = 0
         self._spill: Spill | None = None
         self._open: OrderedDict[tuple[str, ...], _Open] = OrderedDict()
@@ -96,7 +97,8 @@ class StagingWriter:
             raise LakeError(f"rows for {self._table} have not its schema: {_difference(data.schema, self._table)}")
         _check_partitions(data, PARTITIONS[self._table])
         self._rules.add(redacted.rules)
-        self._waiting.append(data)
+        for partition, rows in _split(data, PARTITIONS[self._table]):
+            self._waiting.setdefault(partition, []).append(rows)
         self._waiting_bytes += data.nbytes
         if self._waiting_bytes >= ROW_GROUP_BYTES:
             with one_line(f"write to {self._folder}"):
@@ -150,11 +152,9 @@ class StagingWriter:
 
     def _write_waiting(self, least: int) -> None:
         """Writes a row group for each partition with at least so many bytes waiting, and parks the others."""
-        if not self._waiting:
-            return
-        data = pa.concat_tables(self._waiting)
-        self._waiting, self._waiting_bytes = [], 0
-        for partition, rows in _split(data, PARTITIONS[self._table]):
+        waiting, self._waiting, self._waiting_bytes = self._waiting, {}, 0
+        for partition in sorted(waiting):
+            rows = pa.concat_tables(waiting.pop(partition))
             if rows.nbytes >= least:
                 self._write(partition, rows)
                 continue
@@ -205,16 +205,13 @@ def _redacted_rows(given: object, table: str) -> pa.Table:
 
 
 def _split(data: pa.Table, keys: tuple[str, ...]) -> list[tuple[tuple[str, ...], pa.Table]]:
-    """The rows of each partition, in the order they stand."""
-    columns = {key: data[key].cast(pa.string()) for key in keys}
-    rows = pa.table({**columns, "row": pa.array(range(data.num_rows), pa.int64())})
-    order = rows.sort_by([(name, "ascending") for name in (*keys, "row")])
-    # Runs of the sorted rows themselves: an aggregation gives its groups in no order that one may count on.
-    runs = [
-        (values, len(list(run))) for values, run in groupby(zip(*(order[key].to_pylist() for key in keys), strict=True))
-    ]
-    if len(runs) > 1:
-        data = data.take(order["row"])
+    """The rows of each partition, in the order they stand; moved only where those of one do not stand together."""
+    named = list(zip(*(data[key].cast(pa.string()).to_pylist() for key in keys), strict=True))
+    runs = [(values, len(list(run))) for values, run in groupby(named)]
+    if len({values for values, _ in runs}) < len(runs):
+        order = sorted(range(len(named)), key=named.__getitem__)
+        data = data.take(pa.array(order, pa.int64()))
+        runs = [(values, len(list(run))) for values, run in groupby(named[row] for row in order)]
     parts: list[tuple[tuple[str, ...], pa.Table]] = []
     first = 0
     for partition, length in runs:
