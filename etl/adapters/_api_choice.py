@@ -116,8 +116,8 @@ def streamed(event: Any) -> str | None:
     value = obj(event)
     kind = value.get("type", value.get("event_type"))
     if type(kind) is str:
-        if kind.startswith("response.") and ("response" in value or "sequence_number" in value or "item_id" in value):
-            return RESPONSES.name
+        if kind.startswith("response.") and value.keys() & {"response", "sequence_number", "item_id"}:
+            return RESPONSES.name if "event_id" not in value else None  # else of a realtime session
         return _EVENTS.get(kind)
     if value.get("object") == "chat.completion.chunk":
         return CHAT.name
