@@ -222,7 +222,7 @@ class _Session:
             messages, self.records, native_id=text(self._config.get("id")), tools=self._config.get("tools") or None,
             model=text(self._config.get("model")), provider="openai", usage=self._sum(), started_at=self._first,
             ended_at=self._last, finish_reason=text(last.get("status")),
-            error=(failed or self._errors or [None])[-1] if last.get("status") in (None, "failed") else None,
+            error=next(reversed(failed or self._errors), None) if last.get("status") in (None, "failed") else None,
             status="error" if last.get("status") == "failed" else None,
             extra=without(
                 {"session": without(self._config, "id", "model", "instructions", "tools", "object", "client_secret"),
