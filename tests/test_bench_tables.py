@@ -57,6 +57,7 @@ def test_why_a_tool_has_no_figure_stands_in_its_place(chats: peers.Input) -> Non
     assert theirs[2:4] == ["5.0", ""]
 
 
+@pytest.mark.slow
 def test_a_peer_that_is_not_there_says_why(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("UV_OFFLINE", "1")
     monkeypatch.setenv("PIP_NO_INDEX", "1")

@@ -2,6 +2,7 @@
 
 import datetime as dt
 import json
+import shutil
 from pathlib import Path
 
 import pyarrow.parquet as pq
@@ -27,10 +28,14 @@ def _everything(lake):
     return {name: rows(lake, name) for name in ("rollouts", "rejects", "sources", "events")}
 
 
-@pytest.fixture
-def nights(tmp_path):
-    """A folder of Claude Code sessions and chats that grows, the lake, and what it held after each night."""
-    logs, lake = tmp_path / "logs", tmp_path / "lake"
+@pytest.fixture(scope="module")
+def two_nights(tmp_path_factory):
+    """A folder of Claude Code sessions and chats that grows, the lake, and what it held after the first night; with a
+    copy of both.
+    """
+    folder = tmp_path_factory.mktemp("nights") / "now"
+    logs, lake = folder / "logs", folder / "lake"
+    folder.mkdir()
     logs.mkdir()
     session = (REPO / "sample_logs/claude_code/houses.jsonl").read_text().splitlines(keepends=True)
     (logs / "session.jsonl").write_text("".join(session[: len(session) // 2]))
@@ -43,7 +48,17 @@ def nights(tmp_path):
     (logs / "session.jsonl").write_text("".join(session))
     (logs / "b.jsonl").write_text(f'{_chat(3)}\n{{"torn": \n{_chat(4)}\n')
     second = _night(lake, logs, 1)
+    shutil.copytree(folder, folder.with_name("kept"))
     return logs, lake, (first, second), before
+
+
+@pytest.fixture
+def nights(two_nights):
+    """The same for a test to change, always in one place: a lake knows files by where they lie."""
+    folder = two_nights[0].parent
+    shutil.rmtree(folder)
+    shutil.copytree(folder.with_name("kept"), folder)
+    return two_nights
 
 
 def test_a_batch_is_taken_back_and_read_again(etl, nights):

@@ -6,13 +6,15 @@ What an adapter raises comes out of here, so a test that only calls `read` alrea
 from __future__ import annotations
 
 import functools
+import inspect
 from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from itertools import groupby
 from pathlib import Path
 from typing import Any, NamedTuple
 
 import msgspec
+import pytest
 
 from etl.adapter import Adapter, FileContext, adapters
 from etl.columns import rollouts_table
@@ -41,7 +43,12 @@ class SampleLog(NamedTuple):
 
     def data(self) -> bytes:
         """The content as framing sees it: decompressed UTF-8."""
-        return b"".join(blocks(self.path))
+        return _data(self.path)
+
+
+@functools.cache
+def _data(path: Path) -> bytes:
+    return b"".join(blocks(path))
 
 
 class Reading(NamedTuple):
@@ -89,6 +96,35 @@ def sample_logs() -> tuple[SampleLog, ...]:
 def sample_of(name: str) -> SampleLog:
     """The sample that has this name."""
     return next(sample for sample in sample_logs() if sample.name == name)
+
+
+def each(samples: Iterable[SampleLog], test: Callable[..., None], **given: Any) -> None:
+    """The test of every one of these samples; its failure says of which."""
+    for sample in samples:
+        try:
+            test(sample=sample, **given)
+        except Exception as error:
+            error.add_note(f"sample: {sample.name}")
+            raise
+
+
+def every_sample(test: Callable[..., None]) -> Any:
+    """The test of every sample, for each adapter at once: a test for each would cost more than what it looks at."""
+
+    @functools.wraps(test)
+    def of_adapter(adapter: Adapter, **given: Any) -> None:
+        each((sample for sample in sample_logs() if sample.adapter.name == adapter.name), test, **given)
+
+    adapter = inspect.Parameter("adapter", inspect.Parameter.POSITIONAL_OR_KEYWORD)
+    others = [parameter for name, parameter in inspect.signature(test).parameters.items() if name != "sample"]
+    of_adapter.__signature__ = inspect.Signature([adapter, *others])  # type: ignore[attr-defined]
+    return pytest.mark.parametrize("adapter", adapters().values(), ids=lambda adapter: adapter.name)(of_adapter)
+
+
+@functools.cache
+def whole(sample: SampleLog) -> Reading:
+    """What comes out of a sample as it is; tests only look at it."""
+    return read(sample.data(), sample.adapter)
 
 
 def read(data: bytes, adapter: Adapter, uri: str = "/logs/file.json") -> Reading:

@@ -5,18 +5,14 @@ from __future__ import annotations
 import json
 from typing import Any
 
-import pytest
-
 from etl.adapter import FileContext
 from etl.conversation import Conversation
-from tests.contract.harness import SampleLog, read, sample_logs
-
-every_sample = pytest.mark.parametrize("sample", sample_logs(), ids=lambda sample: sample.name)
+from tests.contract.harness import SampleLog, every_sample, read, whole
 
 
 def _local(sample: SampleLog) -> list[bytes]:
     """The records that are a conversation each, under an id that is unique in its file at best."""
-    outcomes = sample.adapter.parse(read(sample.data(), sample.adapter).records, FileContext("/logs/a.json"))
+    outcomes = sample.adapter.parse(iter(whole(sample).records), FileContext("/logs/a.json"))
     return [
         json.dumps(outcome.records[0].value, ensure_ascii=False).encode()
         for outcome in outcomes

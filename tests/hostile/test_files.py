@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
 import warnings
@@ -78,17 +79,14 @@ def test_members_of_one_name_are_each_read(tmp_path: Path, lake: Path) -> None:
     assert said == {"log.jsonl": "Until six.", "log.jsonl#2": "Until seven.", "log.jsonl#3": "Until eight."}
 
 
-@pytest.mark.parametrize("name", [b"a\nb.jsonl", b"\x1b[2J\x1b]0;x\x07.jsonl", b"\xff\xfe.jsonl", "‮gpj.jsonl".encode()])
 @pytest.mark.parametrize("content", [GOOD, pytest.param(b"\x00\x01not a log", marks=pytest.mark.slow)])
-def test_names_stay_in_their_line_and_move_no_cursor(
-    name: bytes, content: bytes, tmp_path: Path, lake: Path, etl: Runs
-) -> None:
+def test_names_stay_in_their_line_and_move_no_cursor(content: bytes, tmp_path: Path, lake: Path, etl: Runs) -> None:
     folder = tmp_path / "logs"
     folder.mkdir()
-    try:
-        Path(os.fsdecode(os.fsencode(folder) + b"/" + name)).write_bytes(content)
-    except OSError as error:
-        pytest.skip(f"this file system takes no such name ({error.strerror})")
+    for name in (b"a\nb.jsonl", b"\x1b[2J\x1b]0;x\x07.jsonl", b"\xff\xfe.jsonl", "\u202egpj.jsonl".encode()):
+        with contextlib.suppress(OSError):  # not every file system takes every name
+            Path(os.fsdecode(os.fsencode(folder) + b"/" + name)).write_bytes(content)
+    assert list(folder.iterdir())
     for arguments in (["ingest", folder], ["sources"], ["rejects"], ["sql", "SELECT uri FROM sources"]):
         code, out, err = etl(*arguments, "--lake", lake)
         assert code in (0, 1, 2, 3)

@@ -16,9 +16,10 @@ from etl.schema import arrow_schema
 from tests.lake.rows import event, put, redacted, reject, rollout, rows_of, smuggle, source_file, stage
 
 
-@pytest.fixture
-def lake(tmp_path: Path) -> Lake:
-    lake = Lake.create(tmp_path / "lake")
+@pytest.fixture(scope="module")
+def sound(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A lake that nothing is wrong with; tests change copies of it."""
+    lake = Lake.create(tmp_path_factory.mktemp("sound") / "lake")
     put(lake, [rollout("r1"), rollout("r2", source="a=b", day="unknown")])
     with lake.batch("b"):
         lake.commit_events(stage(lake, "b", "events", [event("e")]))
@@ -26,7 +27,12 @@ def lake(tmp_path: Path) -> Lake:
         lake.upsert_sources(
             stage(lake, "b", "sources", [source_file("/a"), source_file("/b", ignored=None, rejects=2)])
         )
-    return lake
+    return Path(lake.root)
+
+
+@pytest.fixture
+def lake(sound: Path, tmp_path: Path) -> Lake:
+    return Lake.open(shutil.copytree(sound, tmp_path / "lake"))
 
 
 def codes(lake: Lake) -> list[str]:

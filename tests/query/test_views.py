@@ -126,9 +126,9 @@ def test_pass_at_k_over_tasks(ask: Ask, support: Path) -> None:
     ]
 
 
-def test_bootstrap_intervals_hold_the_mean_and_shrink(ask: Ask, support: Path) -> None:
+def test_bootstrap_intervals_hold_the_mean_and_shrink(ask: Ask, support: Path, thorough: bool) -> None:
     width = {}
-    for tasks in (1, 10, 100, 1000, 4000):
+    for tasks in (1, 10, 100, 1000, 4000) if thorough else (1, 10, 400):
         figures = f"(SELECT list((range * 7 % 10 < 3)::INTEGER) AS figures FROM range({tasks}))"
         (row,) = ask(support, f"SELECT bootstrap_low(figures) AS low, bootstrap_high(figures) AS high FROM {figures}")
         if tasks == 1:

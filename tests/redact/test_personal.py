@@ -115,9 +115,10 @@ NOT_PERSONAL = [
 ]
 
 
-def test_what_has_the_form_is_found():
-    missed = [(kind, text) for kind, text in _made() if kind not in _kinds(text)]
-    assert len(missed) / len(_made()) < 0.01, missed[:20]
+def test_what_has_the_form_is_found(thorough):
+    made = _made() if thorough else _made()[::3]
+    missed = [(kind, text) for kind, text in made if kind not in _kinds(text)]
+    assert len(missed) / len(made) < 0.01, missed[:20]
 
 
 @pytest.mark.parametrize("text", NOT_PERSONAL)

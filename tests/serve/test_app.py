@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import html
 import re
+import shutil
 from pathlib import Path
 
 import pytest
@@ -41,16 +42,22 @@ def some_lake(folder: Path) -> Lake:
     return made
 
 
+@pytest.fixture(scope="module")
+def read_only(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """One that tests only read."""
+    return Path(some_lake(tmp_path_factory.mktemp("read") / "lake").root)
+
+
 @pytest.fixture
-def lake(tmp_path: Path) -> Lake:
+def lake(read_only: Path, tmp_path: Path) -> Lake:
     """One that a test may write to."""
-    return some_lake(tmp_path / "lake")
+    return Lake.open(shutil.copytree(read_only, tmp_path / "lake"))
 
 
 @pytest.fixture(scope="module")
-def client(tmp_path_factory: pytest.TempPathFactory) -> TestClient:
+def client(read_only: Path) -> TestClient:
     """A browser of a lake that tests only read."""
-    return client_of(some_lake(tmp_path_factory.mktemp("read") / "lake").root)[0]
+    return client_of(read_only)[0]
 
 
 PAGES = [

@@ -1,6 +1,7 @@
 """Coverage counts steps of traffic in distinct tasks; gaps are filled exactly, in their ranking, and only once."""
 
 import json
+import shutil
 from collections import defaultdict
 from typing import Any
 
@@ -43,15 +44,22 @@ CANCEL = (
 )
 
 
-@pytest.fixture
-def lake(tmp_path):
+@pytest.fixture(scope="module")
+def traffic(tmp_path_factory):
     """Traffic: get_order succeeds in 5 tasks (6 attempts) and misses once, cancel_order follows in one."""
+    tmp_path = tmp_path_factory.mktemp("traffic")
     attempts = [attempt(task, GET) for task in range(4)]
     attempts += [attempt(0, GET, trial=1), attempt(4, LOST, GET, CANCEL)]
     (tmp_path / "runs.json").write_text(json.dumps(attempts))
     report = etl.ingest([tmp_path / "runs.json"], lake=tmp_path / "lake", source="shop")
     assert report.to_json()["by_adapter"]["tau_bench"]["rows"] == 6
     return tmp_path / "lake"
+
+
+@pytest.fixture
+def lake(traffic, tmp_path):
+    """A copy of it, for a test to write to."""
+    return shutil.copytree(traffic, tmp_path / "lake")
 
 
 def supports(lake, origin="traffic"):
