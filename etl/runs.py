@@ -23,7 +23,9 @@ COMPARED = 7
 LEAST_RECORDS = 20
 """Runs that read fewer records say nothing about rates."""
 LEAST_RUNS = 5
-"""A source with fewer runs before may always have been silent now and then."""
+"""Of a source with fewer runs before nobody knows what is usual: the first read all that was there, the others what
+changed since, and it may always have been silent now and then.
+"""
 LESS = 0.5
 """A source that reads less than this share of its median before is worth a look."""
 
@@ -110,7 +112,8 @@ def drift(runs: Sequence[SourceRun]) -> list[Drift]:
 
     Rates differ when their 95 % Wilson intervals do not overlap. Runs that only looked again at files that are no logs,
     or at files that fail, as every run does, say nothing of the source. Nothing new is a difference where
-    the source gave something new in all of its runs before, or all but one.
+    the source gave something new in all of its runs before, or all but one; so is nothing new of one format. (A run
+    reads what is new or has grown: the files of a format that it did not read stand where they stood.)
     """
     by_source: dict[str, list[SourceRun]] = {}
     for run in runs:
@@ -127,7 +130,8 @@ def _told(runs: Sequence[SourceRun]) -> Iterator[tuple[str, str]]:
         yield from _silence(runs)
     heard = [run for run in runs if run.adapters or run.failed]
     if heard and heard[-1] is runs[-1]:
-        yield from _differences(heard[-1], heard[-1 - COMPARED : -1])
+        known = {adapter for run in heard[:-1] for adapter in run.adapters}
+        yield from _differences(heard[-1], heard[-1 - COMPARED : -1], known)
 
 
 def _silence(runs: Sequence[SourceRun]) -> Iterator[tuple[str, str]]:
@@ -142,7 +146,8 @@ def _silence(runs: Sequence[SourceRun]) -> Iterator[tuple[str, str]]:
         yield "silent", f"nothing new, in the runs before {usual:,.0f} records (median of {len(heard)})"
 
 
-def _differences(last: SourceRun, runs: Sequence[SourceRun]) -> Iterator[tuple[str, str]]:
+def _differences(last: SourceRun, runs: Sequence[SourceRun], known: set[str]) -> Iterator[tuple[str, str]]:
+    """What the last run has otherwise than those before it; `known` are all formats that the source ever had."""
     if last.failed and runs and not any(run.failed for run in runs):
         yield "failed", f"{last.failed:,} of {last.files:,} files failed, none in the runs before"
     before = [run for run in runs if run.adapters]
@@ -156,11 +161,15 @@ def _differences(last: SourceRun, runs: Sequence[SourceRun]) -> Iterator[tuple[s
             if now.low > then.high:
                 yield kind, f"{kind} {now} records, in the runs before {then}"
     usual = statistics.median(run.records_in for run in before)
-    if usual >= LEAST_RECORDS and last.records_in < LESS * usual:
+    if len(before) >= LEAST_RUNS and usual >= LEAST_RECORDS and last.records_in < LESS * usual:
         yield "less", f"{last.records_in:,} records read, in the runs before {usual:,.0f} (median of {len(before)})"
-    known = {adapter for run in before for adapter in run.adapters}
-    new, gone = sorted(last.adapters.keys() - known), sorted(known - last.adapters.keys())
-    if known and new:
+    new = sorted(last.adapters.keys() - known)
+    gone = [
+        adapter
+        for adapter in sorted(known - last.adapters.keys())
+        if len(before) >= LEAST_RUNS and sum(adapter not in run.adapters for run in before) <= 1
+    ]
+    if new:
         yield "formats", f"read as {', '.join(new)}, in the runs before as {', '.join(sorted(known))}"
     elif gone:
-        yield "formats", f"no file of {', '.join(gone)}, which the runs before had"
+        yield "formats", f"no new file of {', '.join(gone)}, of which the {len(before)} runs before had some"

@@ -125,9 +125,12 @@ def test_a_source_that_suddenly_differs_is_told(etl, night):
     (support / "b.jsonl").write_text("".join(f'{_chat(n)}\n{{"torn\n' for n in range(100, 130)))
     _code, out, _err = etl("ingest", "--config", night, "--json")
     assert [(found["source"], found["kind"]) for found in json.loads(out)["drift"]] == [("support", "rejects")]
-    (support / "c.jsonl").write_text(f"{_chat(200)}\n")
+    for number in range(3):
+        (support / f"c{number}.jsonl").write_text("".join(f"{_chat(1000 * number + n)}\n" for n in range(500, 560)))
+        etl("ingest", "--config", night)
+    (support / "d.jsonl").write_text(f"{_chat(200)}\n")
     _code, out, _err = etl("ingest", "--config", night)
-    assert "drift     support: 1 records read, in the runs before 50 (median of 2)" in out
+    assert "drift     support: 1 records read, in the runs before 60 (median of 5)" in out
     _code, out, err = etl("sources", "--lake", night.parent / "lake")
     assert "drift in support" in err
     _code, out, _err = etl("sources", "--lake", night.parent / "lake", "--json")
@@ -158,6 +161,23 @@ def test_drift_is_what_the_runs_before_do_not_explain(last, kinds):
     before = [_run(number) for number in range(5)]
     assert [found.kind for found in drift([*before, _run(9, **last)])] == kinds
     assert drift([_run(9, **last)]) == []
+
+
+def test_a_night_that_reads_only_what_changed_is_no_drift():
+    """After a backfill of everything, one file grows; a format may rest for weeks and come again."""
+    backfill = _run(10, records_in=11_000, adapters=("atif", "codex", "phoenix"))
+    nights = [_run(number, records_in=25, adapters=("codex",)) for number in range(11, 30)]
+    for last in range(1, len(nights) + 1):
+        assert drift([backfill, *nights[:last]]) == []
+    again = _run(30, records_in=25, adapters=("codex", "phoenix"))
+    assert drift([backfill, *nights, again]) == []
+
+
+def test_a_format_that_came_every_night_and_does_not_is_told():
+    nights = [_run(number, adapters=("atif", "codex")) for number in range(10, 15)]
+    (found,) = drift([*nights, _run(15, adapters=("codex",))])
+    assert (found.kind, found.message) == ("formats", "no new file of atif, of which the 5 runs before had some")
+    assert drift([*nights[:4], _run(15, adapters=("codex",))]) == []
 
 
 @pytest.mark.parametrize(
