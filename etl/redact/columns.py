@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 from etl.redact.credentials import Credential, credential, is_value, looks_random, memorable
 from etl.redact.escapes import View
-from etl.redact.families import Kind
+from etl.redact.families import Closer, Kind, Shown
 from etl.redact.regex import regex
 from etl.redact.spans import Span
 
@@ -46,7 +46,7 @@ def _below(view: View) -> Iterator[Span]:
             yield from _table(view, start)
 
 
-def _table(view: View, start: int) -> Iterator[Span]:
+def _table(view: View | Shown, start: int) -> Iterator[Span]:
     text = view.text
     end = text.find("\n", start)
     if end < 0 or end - start > 800:
@@ -66,7 +66,7 @@ def _table(view: View, start: int) -> Iterator[Span]:
     yield from _aligned(view, opened, end)
 
 
-def _aligned(view: View, start: int, end: int) -> Iterator[Span]:
+def _aligned(view: View | Shown, start: int, end: int) -> Iterator[Span]:
     """Columns of the output of a command: a cell begins where its head does, or ends there."""
     text = view.text
     heads = [head for head in _ALIGNED.finditer(text, start, end) if head.group() != "|"]
@@ -107,7 +107,7 @@ def _promise(name: str, index: int) -> Credential | None:
     return credential(found["name"].replace(" ", "_")) if found else None
 
 
-def _rows(view: View, at: int, separator: str, width: int, wanted: dict[int, Credential]) -> Iterator[Span]:
+def _rows(view: View | Shown, at: int, separator: str, width: int, wanted: dict[int, Credential]) -> Iterator[Span]:
     text = view.text
     for _ in range(_ROWS):
         end = text.find("\n", at)
@@ -136,6 +136,12 @@ def _rows(view: View, at: int, separator: str, width: int, wanted: dict[int, Cre
         at = end + 1
 
 
+def _holds_below(shown: Shown, ends: Sequence[int]) -> bool:
+    """Whether one of the lines with a name is the head of a table with a credential in it."""
+    starts = dict.fromkeys(shown.text.rfind("\n", 0, end - 1) + 1 for end in ends)
+    return any(True for start in starts for _ in _table(shown, start))
+
+
 def _inserted(view: View) -> Iterator[Span]:
     for insert in _INSERT.finditer(view.text):
         names = [name.strip(' "`[]\n') for name in insert["names"].split(",")]
@@ -157,11 +163,13 @@ def _fits(value: str, promise: Credential) -> bool:
     return looks_random(value) or (promise.strong and memorable(value))
 
 
+_HEAD_SIGN = r"(?i:(?:passw(?:ord|d)|pwd|secret|token|key)[\"'`*]* *(?:[,;|\t\n]|  ))"
 KINDS = (
     Kind("inserted", r"(?i:into [^\n(]*\([^)]*(?:passw|pwd|secret|token|key))", _inserted),
     Kind(
         "below a head",
-        r"(?i:(?:passw(?:ord|d)|pwd|secret|token|key)[\"'`*]* *(?:[,;|\t\n]|  ))",
+        _HEAD_SIGN,
         _below,
+        (Closer(_HEAD_SIGN, _holds_below),),
     ),
 )

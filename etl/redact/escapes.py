@@ -15,21 +15,27 @@ import re
 from collections.abc import Iterator, Sequence
 
 import numpy as np
+from numpy.typing import NDArray
 
 from etl.redact.spans import Span
 
 _PAIR = r"u[dD][89abAB][0-9a-fA-F]{2}\\+u[dD][c-fC-F][0-9a-fA-F]{2}"
 _CODE = r"u[0-9a-fA-F]{4}"
 _ESCAPE = re.compile(rf"""\\+(?:{_PAIR}|{_CODE}|[nrtbf"'/])|\\{{2,}}""")
-_CODED = re.compile(rf"\\(?:{_PAIR}|{_CODE})")
-_BACKSLASH = ord("\\")
+_BACKSLASH, _U = b"\\u"
 _GONE = 0xFF
 """No byte of UTF-8."""
+_HEX = np.full(256, 0xFF, np.uint8)
+"""What a digit of a code is worth."""
+for _worth in range(16):
+    _HEX[list(f"{_worth:x}{_worth:X}".encode())] = _worth
+_HIGH, _LOW = 0xD8 >> 2, 0xDC >> 2
+"""The first six bits of the two halves of a character."""
 MEANT = np.zeros(256, np.uint8)
 """What the character after a backslash means, 0 where the two are no escape."""
 for _letter, _meaning in zip(b"nrtbf\"'/", b"\n\n   \"'/", strict=True):
     MEANT[_letter] = _meaning
-_COLOUR = re.compile("\x1b\\[[0-9;]{0,16}[A-Za-z]")
+_COLOUR = re.compile(rb"\x1b\[[0-9;]{0,16}[A-Za-z]")
 """What colours a terminal: it may touch what is said."""
 _QUOTE = re.compile(r"""\\*["'`]""")
 PLAIN = bytes(byte if byte >= 0x20 or byte in b"\n\t" else 0x20 for byte in range(0x7F)) + b" " + b"?" * 0x80
@@ -37,24 +43,23 @@ PLAIN = bytes(byte if byte >= 0x20 or byte in b"\n\t" else 0x20 for byte in rang
 
 
 class View:
-    """A text as rules see it: `text` (ASCII), `data` (its bytes, one per character), and the way back by `raw_at`.
+    """A text as rules see it: `text` (ASCII), `data` (its bytes, one per character), and the way back by `raw_at`."""
 
-    `flat` is the same with its characters outside ASCII.
-    """
-
-    def __init__(self, raw: str) -> None:
+    def __init__(self, raw: str, data: bytes | None = None) -> None:
+        """`data` is given where it is known from `Texts.shown`."""
         self.raw = raw
-        flat = _flat(raw) if "\\" in raw else raw
-        if "\x1b" in flat:
-            flat = _COLOUR.sub(lambda match: " " * len(match.group()), flat)
-        self.flat = flat
-        self.data = flat.encode("ascii", "replace").translate(PLAIN)
+        self.data = self.flat.encode("ascii", "replace").translate(PLAIN) if data is None else data
         self.text = self.data.decode("ascii")
         self._places: dict[str, list[int]] = {}
 
     @functools.cached_property
+    def flat(self) -> str:
+        """The text with its characters outside ASCII."""
+        return _flat(self.raw) if "\\" in self.raw or "\x1b" in self.raw else self.raw
+
+    @functools.cached_property
     def _lower(self) -> str:
-        return self.text.lower()
+        return self.data.lower().decode("ascii")
 
     @functools.cached_property
     def _map(self) -> tuple[list[int], list[int]]:
@@ -119,22 +124,55 @@ def _run_before(raw: str, position: int) -> int:
 
 
 def _flat(raw: str) -> str:
-    """The raw text with one character for every match of `_ESCAPE`."""
-    data = np.frombuffer(raw.encode("utf-8", "surrogatepass"), np.uint8).copy()
+    data = np.frombuffer(bytearray(raw.encode("utf-8", "surrogatepass")), np.uint8)
+    return flattened(data).tobytes().decode("utf-8", "surrogatepass")
+
+
+def flattened(data: NDArray[np.uint8]) -> NDArray[np.uint8]:
+    """UTF-8 with one character for every match of `_ESCAPE`, and colours blanked out. What is given is written over.
+
+    A byte that is none of UTF-8 and divides texts stays where it is, and no escape goes beyond it.
+    """
     marks = np.flatnonzero(data == _BACKSLASH)
-    after = marks + 1
-    after[-1] = min(after[-1], len(data) - 1)
-    following = data[after]
-    meant = MEANT[following]
-    data[after[meant > 0]] = meant[meant > 0]
-    # Of backslashes in a row one counts, and the last character is none of its own.
-    data[marks[((meant > 0) | (following == _BACKSLASH)) & (after > marks)]] = _GONE
-    flat = data.tobytes().translate(None, bytes([_GONE])).decode("utf-8", "surrogatepass")
-    return _CODED.sub(_coded, flat) if "\\u" in flat else flat
+    if len(marks):
+        after = marks + 1
+        after[-1] = min(after[-1], len(data) - 1)
+        following = data[after]
+        meant = MEANT[following]
+        data[after[meant > 0]] = meant[meant > 0]
+        # Of backslashes in a row one counts, and the last character is none of its own.
+        data[marks[((meant > 0) | (following == _BACKSLASH)) & (after > marks)]] = _GONE
+        data = data[data != _GONE]
+        if np.any(following == _U):
+            data = _decoded(data)
+    shown = data.tobytes()
+    if b"\x1b[" in shown:
+        blank = _COLOUR.sub(lambda match: b" " * len(match.group()), shown)
+        data = np.frombuffer(bytearray(blank), np.uint8)
+    return data
 
 
-def _coded(match: re.Match[str]) -> str:
-    return chr(int(match.group()[2:], 16)) if len(match.group()) == 6 else "?"
+def _decoded(data: NDArray[np.uint8]) -> NDArray[np.uint8]:
+    """With the characters that codes stand for; a `?` where two of them are one character."""
+    marks = np.flatnonzero(data[:-5] == _BACKSLASH)
+    marks = marks[data[marks + 1] == _U]
+    digits = _HEX[data[marks[:, None] + np.arange(2, 6)]]
+    whole = (digits < 16).all(1)
+    marks, digits = marks[whole], digits[whole].astype(np.uint16)
+    codes = (digits << np.array([12, 8, 4, 0], np.uint16)).sum(1, dtype=np.uint16)
+    halves = codes >> 10
+    pairs = np.flatnonzero((halves[:-1] == _HIGH) & (halves[1:] == _LOW) & (np.diff(marks) == 6))
+    codes[pairs] = ord("?")
+    for place in range(1, 6):
+        data[marks + place] = _GONE
+    for least, most, form in ((0, 0x80, (0,)), (0x80, 0x800, (0xC0, 0x80)), (0x800, 0x10000, (0xE0, 0x80, 0x80))):
+        chosen = (codes >= least) & (codes < most)
+        for place, high in enumerate(form):
+            bits = codes[chosen] >> (6 * (len(form) - 1 - place))
+            data[marks[chosen] + place] = (bits & 0x3F if high == 0x80 else bits) | high
+    data[marks[pairs + 1]] = data[marks[pairs + 1] + 1] = data[marks[pairs + 1] + 2] = _GONE
+    left: NDArray[np.uint8] = data[data != _GONE]
+    return left
 
 
 def literal_end(raw: str, opening: int, content: int) -> int | None:

@@ -13,7 +13,7 @@ from collections.abc import Iterator
 from etl.redact.anchors import starting
 from etl.redact.credentials import credential, is_value, looks_random, memorable, mixed
 from etl.redact.escapes import View
-from etl.redact.families import Kind
+from etl.redact.families import Kind, closers
 from etl.redact.regex import regex
 from etl.redact.spans import Span
 
@@ -219,6 +219,8 @@ def _decoded(value: str) -> bytes:
         return b""
 
 
+_OF_CREDENTIAL = r"(?:pass|pw|psk|secret|key|token|credential)"
+"""In every name that promises one."""
 KINDS = (
     Kind(
         "password hashes",
@@ -237,6 +239,10 @@ KINDS = (
         "seed phrases",
         r"(?i:mnemonic|bip-?39|(?:seed|recovery|backup|secret|wallet)[ _-](?:recovery )?(?:phrase|word|key))",
         _seed_phrases,
+        closers(
+            r"(?i:mnemonic|bip-?39|(?:seed|recovery|backup|secret|wallet)[ _-]?(?:recovery[ _-])?(?:phrase|words?|key))"
+            r"[^\n]{0,48}[:=\"'( ]\s{0,12}(?:(?:[0-9]{1,2}[.):] ?)?[a-z]{3,8}[ ,\n0-9.):]{1,16}){11}[a-z]{3}"
+        ),
     ),
     Kind("wrapped", "|".join(_WRAPPED), _wrapped),
     Kind(
@@ -254,5 +260,15 @@ KINDS = (
         r"[\"'<]?(?:parameter|string|secret|default|plain)?[_-]?(?:value|string)"
         r"|(?:key|name|id)= *[\"'][\w.-]+ *[\"'][^<>]*>[^\s<>]|default ?= ?[\"'][^\s\"'])",
         _fields,
+        closers(
+            rf"(?i:variable {{1,3}}[\"'][\w-]*{_OF_CREDENTIAL}[\w-]*[\"'] {{0,3}}\{{[^{{}}]{{0,400}}default {{0,12}}="
+            r" {0,3}[\"'][^\"'\n$]{6})",
+            rf"(?i:[\"']-[\w-]*{_OF_CREDENTIAL}[\w-]*[\"'],[^()\n]{{0,120}}default ?= ?[\"'][^\"'\s]{{6}})",
+            rf"(?i:<[a-z]{{3,12}} (?:key|name|id)=[\"'][\w.-]*{_OF_CREDENTIAL}[\w.-]*[\"'][^<>]{{0,40}}>"
+            r"[^\s<>\"']{6})",
+            rf"(?i:{_OF_CREDENTIAL}[\w.-]{{0,64}}[\"']? {{0,2}}(?:\w{{1,24}}=[\"'][^\"'<>]{{0,24}}[\"'] ?)?/?>?"
+            r"(?:</key>)?[\s,;>+|?0-9:<{-]{0,48}[\"'<]?(?:parameter|string|secret|default|plain)?[_-]?(?:value|string)"
+            r"[\"']?\s{0,3}[:=>]\s{0,3}(?:\{\s{0,3}[\"']string_?value[\"']\s{0,3}:\s{0,3})?[\"']?[^\s\"'<>]{6})",
+        ),
     ),
 )

@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from etl.redact.anchors import near, starting
 from etl.redact.credentials import Credential, is_value, looks_random, mixed, plausible
 from etl.redact.escapes import View
-from etl.redact.families import Kind
+from etl.redact.families import Kind, closers
 from etl.redact.regex import regex
 from etl.redact.spans import Span
 
@@ -189,6 +189,19 @@ KINDS = (
         r"(?i:cookie|jar(?:\.set|\.put|\[)|name[\"']?: ?[\"'][\w.-]*(?:sess|sid|auth|token|login|csrf|jwt))"
         r"|curl[^\n]* (?:-[A-Za-z]*b|--cookie)",
         _cookies,
+        closers(
+            r"(?i:(?:cookies?|jar)(?:\(\))?(?:\.set\w*|\.put|\.add|\.create)?(?:\(|\[)(?:request|response|res|req)?,?"
+            r" ?[\"'][\w.-]{1,64}[\"'](?:\] ?=|,) ?[\"'][^\"'\s]{12})",
+            r"(?i:name[\"']? ?: ?[\"'][\w.-]*(?:sess|sid|auth|token|login|csrf|jwt)[\w.-]*[\"'],\s{0,8}"
+            r"[\"']?value[\"']? ?: ?[\"'][^\"'\s]{16})",
+            r"(?i:cookies[\"']? ?[:=] ?\[[^\]]{0,400}name[\"']? ?: ?[\"'][\w.-]{1,64}[\"'],\s{0,8}"
+            r"[\"']?value[\"']? ?: ?[\"'])",
+            r"(?i:curl[^\n]{0,420} (?:-b|--cookie)[ =][\"']?[^\n\"'`]{0,4096}=[^;,\s]{12})",
+            r"(?i:cookies?(?:[\"']?\]?\s{0,3}[:=]\s{0,3}|[ _]?jar:? ?| ?[:=]? ?dict\(|s?\(\[?)\s{0,3}\{?[^{}]*"
+            r"[:=]\s{0,3}[\"'][^\"'\s]{16})",
+            r"(?i:cookie(?:[\"'`]?[ \t]{0,3}[:=]\s{0,12}(?:\[\s{0,12}|- )?[\"'`]?"
+            r"|[\"']\s{0,3},\s{0,3}(?:[\"']value[\"']\s{0,3}:\s{0,3})?[\"'])[^\n\"'`{]*=[^;,\s]{12})",
+        ),
     ),
     Kind(
         "sessions",

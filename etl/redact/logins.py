@@ -10,7 +10,7 @@ from typing import Literal, NamedTuple
 from etl.redact.anchors import near, starting
 from etl.redact.credentials import is_value, looks_chosen, looks_random, memorable
 from etl.redact.escapes import View
-from etl.redact.families import Kind
+from etl.redact.families import Kind, closers
 from etl.redact.regex import regex
 from etl.redact.spans import Span
 
@@ -26,6 +26,8 @@ class Login(NamedTuple):
     test: Literal["memorable", "chosen", "any", "token"] = "memorable"
     first: bool = False
     """Every match begins with one of the marks."""
+    closer: str = ""
+    """What a suspicious view must match besides, where the sign is in many (`families.Closer`)."""
 
 
 _LITERAL = r"""[bfrNu@]{0,2}["'](?P<value>[^"'\n]{6,256})["']"""
@@ -141,6 +143,9 @@ _LOGINS = (
         ),
         r"(?i:(?:^|[^a-z])p(?:w|wd|ass)?(?: ?[:=]| [^ ]{6}))",
         ("p:", "p=", "pw", "pass", "p :"),
+        closer=r"(?i:(?:u|usr|user(?: ?name)?|login|id|email|e-mail|benutzer(?:name)?|usuario|utilisateur)[\"'`]?"
+        r"(?: ?[:=] ?| )[\"'`]?[\w.@+-]{2,64}[\"'`]?(?:&|[,;/]?[ \n+>|-]{1,8})(?:[0-9]{1,5}[\t |:]{1,3})?"
+        r"(?:p|pw|pwd|pass)(?: ?[:=] ?| )[^\s\"'`,;]{6})",
     ),
     Login(
         regex(
@@ -195,6 +200,7 @@ _LOGINS = (
         r"(?i:send(?:_?line)?[ (]+)",
         ("send",),
         "any",
+        closer=r"(?i:pass(?:word|phrase|wd)[^\n]{0,40}\n[^\n]{0,48}send(?:_?line)?[ (]{1,2}(?:-- )?[\"'][^\"'\s\\]{6})",
     ),
     Login(
         regex(
@@ -243,5 +249,6 @@ def _holds(test: str, value: str) -> bool:
 
 
 KINDS = tuple(
-    Kind(f"login {place}", login.sign, functools.partial(_beside, login)) for place, login in enumerate(_LOGINS)
+    Kind(f"login {place}", login.sign, functools.partial(_beside, login), closers(login.closer))
+    for place, login in enumerate(_LOGINS)
 )

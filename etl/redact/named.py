@@ -7,13 +7,15 @@ what a name promises and what a value must look like is `etl/redact/credentials.
 
 from __future__ import annotations
 
+import functools
 import re
 import string
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
+from typing import NamedTuple
 
 from etl.redact.credentials import Credential, Place, credential, is_owner, mixed, plausible
 from etl.redact.escapes import View, literal_end, literal_text
-from etl.redact.families import Kind
+from etl.redact.families import Closer, Kind, Shown
 from etl.redact.regex import regex
 from etl.redact.spans import LABEL, Span
 
@@ -73,29 +75,50 @@ _NAMES = (
 )
 
 
+class _Name(NamedTuple):
+    """A name of a credential, and what is between it and its value."""
+
+    start: int
+    name: str
+    promise: Credential
+    link: re.Match[str]
+
+
 def _named(view: View) -> Iterator[Span]:
     """Values that are secret because of the name they go by."""
-    text = view.text
     for stem in _STEMS:
         for place in view.places(stem):
-            noun = _NOUN.match(text, place)
-            link = _LINK.match(text, noun.end()) if noun else None
-            if not noun or not link:
-                continue
-            start, name = name_before(text, place, noun.end(), alone=link.group() == "=")
-            promise = credential(name)
-            if promise is None or "arn:" in name or (link["told"] and not (name.isupper() and "_" in name)):
-                continue
-            if link["gap"] and not name.startswith("--") and not _COMMAND.search(text, max(0, start - 20), start):
-                continue
-            if link["line"] and not text[max(0, start - 20) : start].rstrip("\"'").endswith("name: "):
-                continue
-            if link["open"]:
-                span = _quoted_value(view, link, name, promise)
-            else:
-                span = _bare_value(view, link, start, name, promise)
-            if span:
-                yield span
+            named = _name_at(view.text, place)
+            if named:
+                span = _quoted_value(view, named) if named.link["open"] else _bare_value(view, named)
+                if span:
+                    yield span
+
+
+def _name_at(text: str, place: int) -> _Name | None:
+    """The name whose stem is at a place, where a value may follow."""
+    noun = _NOUN.match(text, place)
+    link = _LINK.match(text, noun.end()) if noun else None
+    if not noun or not link:
+        return None
+    start, name = name_before(text, place, noun.end(), alone=link.group() == "=")
+    promise = credential(name)
+    if promise is None or "arn:" in name or (link["told"] and not (name.isupper() and "_" in name)):
+        return None
+    if link["gap"] and not name.startswith("--") and not _COMMAND.search(text, max(0, start - 20), start):
+        return None
+    if link["line"] and not text[max(0, start - 20) : start].rstrip("\"'").endswith("name: "):
+        return None
+    return _Name(start, name, promise, link)
+
+
+def _holds_named(stem: str, shown: Shown, ends: Sequence[int]) -> bool:
+    """Whether a value may follow one of the places where a stem ends."""
+    for end in ends:
+        named = _name_at(shown.text, end - len(stem))
+        if named and (named.link["open"] or _bare_value(shown, named)):
+            return True
+    return False
 
 
 def name_before(text: str, place: int, end: int, *, alone: bool = False) -> tuple[int, str]:
@@ -108,8 +131,9 @@ def name_before(text: str, place: int, end: int, *, alone: bool = False) -> tupl
     return start, text[start:end]
 
 
-def _quoted_value(view: View, link: re.Match[str], name: str, promise: Credential) -> Span | None:
+def _quoted_value(view: View, named: _Name) -> Span | None:
     """The whole literal that opens where the link ends, at whatever depth of escapes."""
+    _, name, promise, link = named
     if link["element"]:
         return None
     is_listed = bool(link["next"] or link["told"])
@@ -137,8 +161,9 @@ def _quoted_value(view: View, link: re.Match[str], name: str, promise: Credentia
     return Span(content, end, promise.rule, 1)
 
 
-def _bare_value(view: View, link: re.Match[str], start: int, name: str, promise: Credential) -> Span | None:
+def _bare_value(view: View | Shown, named: _Name) -> Span | None:
     """The run of characters after `name=`, `name: `, `--name `, `name is ` or `<name>`."""
+    start, name, promise, link = named
     text = view.text
     flag = name.startswith("--")
     if link["gap"] and not flag and text.startswith("-", link.end()):
@@ -200,5 +225,6 @@ KINDS = (
             )
         ),
         _named,
+        tuple(Closer(f"(?i:{stem})", functools.partial(_holds_named, stem)) for stem in _STEMS),
     ),
 )

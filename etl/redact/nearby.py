@@ -9,13 +9,23 @@ from __future__ import annotations
 
 import functools
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 
 from etl.redact.abroad import ASIDE, ASIDE_SIGN
-from etl.redact.credentials import Credential, credential, is_of_text, is_value, looks_chosen, looks_random, memorable
+from etl.redact.credentials import Credential, credential, is_of_text, looks_chosen, looks_random, memorable
 from etl.redact.escapes import View
-from etl.redact.families import Kind
+from etl.redact.families import Closer, Kind, Shown
 from etl.redact.named import name_before
+from etl.redact.near_values import (
+    BOTH,
+    IN_QUOTES,
+    PRESSED,
+    STRONG_ENOUGH,
+    TWO_DIGITS,
+    fits,
+    has_both,
+    has_value,
+)
 from etl.redact.regex import regex
 from etl.redact.spans import LABEL, Span
 
@@ -107,13 +117,10 @@ _FIELD = regex(
 )
 _NEXT_WORD = regex(r"(?:[ ](?:is|was|to|be|will be|of|with|=)){0,2}[:=]?[ ][\"'`]?")
 _BARE_PASS = regex(r"(?i)(?<![a-z_-])pass\Z")
-_PRESSED = regex(r"\{[a-z]{3,12}\}\Z")
-"""A key that is pressed after a value is typed."""
 _ARGUMENT = regex(r"""\([bfruN@]{0,2}["']""")
 """What is between the name of a call and its only argument: `setApiKey("...")`."""
 _IN_QUERY = regex(r"\A[\w/.-]*\?[^\s\"']*\Z")
 """The rest of a path and its query: what stands there has a name of its own."""
-_DIGITS, _LETTERS = regex(r"[0-9]"), regex(r"[A-Za-z]")
 _CALLED_BACK = regex(
     r"""["'`]?[ ]{0,2}(?:
         ,?[ ]{0,2}\)?;?[ ]{0,2}(?://|\#|/\*|--)[ ]?(?:\w+[ ,]{1,2}(?:and[ ])?)?
@@ -220,14 +227,14 @@ def _ahead(view: View, place: int, promise: Credential) -> tuple[int, int] | Non
             if pair and not looks_random(pair["name"]) and looks_chosen(pair["value"]):
                 start = pair.start("value")
             end = start + len(region[start:end].rstrip(".,:"))
-        pressed = _PRESSED.search(region, start, end)
+        pressed = PRESSED.search(region, start, end)
         end = pressed.start() if pressed else end
         if _IN_QUERY.search(glue):
             return None
         if "\n" in glue and not _BELOW.search(glue) and not _SPEAKER.match(glue):
             return None
-        if not _has_both(region[start:end]) or not (
-            _fits(region[start:end], promise, quoted=bool(found["quoted"]))
+        if not has_both(region[start:end]) or not (
+            fits(region[start:end], promise, quoted=bool(found["quoted"]))
             or (
                 promise.strong
                 and bool(_ARGUMENT.fullmatch(glue))
@@ -262,29 +269,14 @@ def _behind(text: str, start: int, promise: Credential) -> tuple[int, int] | Non
         return None
     for found in reversed(list(_CANDIDATE.finditer(region))):
         begin, end = found.span("quoted" if found["quoted"] else "bare")
-        if not _CALLED_BACK.match(region, end) or not _has_both(region[begin:end]):
+        if not _CALLED_BACK.match(region, end) or not has_both(region[begin:end]):
             continue
         if _OWN_NAME.search(region[:begin]) and not region.endswith(('"', "'")):
             return None
         if begin == 0 and first > 0 and not found["quoted"]:
             return None
-        return (first + begin, first + end) if _fits(region[begin:end], promise, quoted=True) else None
+        return (first + begin, first + end) if fits(region[begin:end], promise, quoted=True) else None
     return None
-
-
-def _has_both(value: str) -> bool:
-    """Digits and letters: what the sifting of whole columns asks for."""
-    return bool(_DIGITS.search(value) and _LETTERS.search(value))
-
-
-def _fits(value: str, promise: Credential, *, quoted: bool) -> bool:
-    if not is_value(value, ""):
-        return False
-    if not promise.strong:
-        return len(value) >= 24 and looks_random(value, strict=True)
-    if len(value) >= 16 and looks_random(value, strict=True):
-        return True
-    return looks_chosen(value) and (quoted or promise.rule == "password")
 
 
 def _belongs(value: str, glue: str, *, quoted: bool) -> bool:
@@ -295,7 +287,7 @@ def _belongs(value: str, glue: str, *, quoted: bool) -> bool:
         return bool(_HANDED.search(glue) or _FIELD.search(glue))
     if _NO_NAME.fullmatch(value):
         return False
-    return bool(_NEXT_WORD.fullmatch(glue)) and len(_DIGITS.findall(value)) >= 2
+    return bool(_NEXT_WORD.fullmatch(glue)) and sum(map(str.isdigit, value)) >= 2
 
 
 def _says_nothing(name: str) -> bool:
@@ -304,6 +296,37 @@ def _says_nothing(name: str) -> bool:
     return bool(_NEUTRAL.fullmatch(bare)) or (promise is not None and promise.strong)
 
 
+_ANY_NOUN = r"(?i:passw|passphrase|pass[_-](?:phrase|code)|passcode|pass|pwd|pw|psk|secret|token|credential|key)"
+_OF_PASSWORD = (
+    r"(?i:(?:passw(?:or)?d|pass[_-]?(?:word|phrase|code)|[a-z_-]pass|pwd|pw|psk|credential)s?(?:[_-]?[0-9]{1,2})?)"
+)
+_REACH = _AHEAD + 12
+_HANDED_CLOSE = r"(?:\([NEUb]?| (?:= )?[NEUb]?)[\"'`]"
+_HANDED_FAR = (
+    r"(?i:\([^()]{0,40}|\.(?:value|text) ?= ?|with: |return "
+    r"|[\"'](?:text|value|content|input_text|keys|fill)[\"']? ?[:=] ?|(?:text|value)=|\), ?)[\"'`]"
+)
+
+
+def _has_value_before(shown: Shown, ends: Sequence[int]) -> bool:
+    """Whether a value before a noun is said to be its."""
+    text = shown.text
+    for end in ends:
+        stem = _STEM_BEFORE.search(text, max(0, end - 10), end)
+        noun = _NOUN.match(text, stem.start()) if stem else None
+        named = _promise(text, stem.start(), noun) if stem and noun else None
+        if named and _behind(text, *named):
+            return True
+    return False
+
+
+_CALLED = (
+    r"[!-~](?i:[\"'`]? {0,2}(?:,? {0,2}\)?;? {0,2}(?://|#|/\*|--) ?(?:\w+[ ,]{1,2}(?:and )?)?"
+    r"| (?:is|was|as|for|als|como|comme|=) (?:\w+ {1,2}| ){0,4}| ?[(\[](?:[\w']+ {1,2}| ){0,6}"
+    r"| ?\| ?(?:[\w./-]+ ){1,6}| ?-> ?)|[\"'], {0,2}[\"'](?:name|key|variable)[\"'] ?: ?[\"'])"
+    r"(?:[A-Za-z]{2,16} )?[A-Za-z0-9_.:$-]{0,64}"
+)
+_STEM_BEFORE = regex(rf"(?i)(?:{'|'.join(_STEMS)})\Z")
 _SIFT_SPOKEN = "|".join(_SPOKEN).replace("?", "[^ -~]")
 KINDS = (
     Kind(
@@ -314,6 +337,14 @@ KINDS = (
         r"|signing|master|subscription|storage|service|deploy|admin|shared|app|application|client|server|session|jwt"
         r"|hmac|webhook|functions|[a-z]{4})[_. -]?key)",
         functools.partial(_near, _nouns),
+        (
+            Closer(rf"{_ANY_NOUN}[\x00-\x7f]{{0,{_REACH}}}{STRONG_ENOUGH}", has_value),
+            Closer(rf"{_CALLED}(?i:{'|'.join(_STEMS)})", _has_value_before),
+            Closer(rf"{_OF_PASSWORD}[\x00-\x7f]{{0,{_REACH}}}{_HANDED_FAR}{IN_QUOTES}*{BOTH}"),
+            Closer(rf"{_OF_PASSWORD}{_HANDED_CLOSE}{IN_QUOTES}*{BOTH}"),
+            Closer(rf"{_OF_PASSWORD}(?i: (?:is|was|to|be|will be|of|with|=)){{0,2}}[:=]? [\"'`]?[=:~>+-]*{TWO_DIGITS}"),
+            Closer(rf"{_ANY_NOUN}[\w-]{{0,6}}\([bfruN@]{{0,2}}[\"'](?:{IN_QUOTES}{{16}}|{IN_QUOTES}*{BOTH})"),
+        ),
     ),
     Kind(
         "near a spoken word",

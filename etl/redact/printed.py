@@ -13,7 +13,7 @@ from typing import Literal, NamedTuple
 from etl.redact.anchors import near, starting
 from etl.redact.credentials import is_value, looks_chosen, looks_random, memorable, mixed, pieced
 from etl.redact.escapes import View
-from etl.redact.families import Kind
+from etl.redact.families import Kind, closers
 from etl.redact.regex import regex
 from etl.redact.spans import Span
 
@@ -32,6 +32,8 @@ class Print(NamedTuple):
     """Characters of a match."""
     first: bool = False
     """Every match begins with one of the marks."""
+    closer: str = ""
+    """What a suspicious view must match besides, where the sign is in many (`families.Closer`)."""
 
 
 _LINE_END = r"(?=[\"'`]{0,2}[ \t\r]*(?:\n|\Z|[\"'`]))"
@@ -169,6 +171,7 @@ _PRINTS = (
         ),
         r"(?i:full(?:\", *\"value\": *\"|[ \t]+)[A-Za-z0-9+/]{86})|(?i:permissions)",
         "secret_key",
+        closer=r"(?i:(?:\"permissions\": ?\"full\",\s{0,12}\"value\": ?\"|full[ \t]{1,40})[A-Za-z0-9+/]{86})",
     ),
     Print(
         ("totp", "otp", "2fa", "mfa", "two-factor", "two factor", "authenticator", "oathtool", "second factor"),
@@ -325,7 +328,7 @@ def _holds(test: str, value: str) -> bool:
 
 KINDS = (
     *(
-        Kind(f"printed {place}", printed.sign, functools.partial(_printed, printed))
+        Kind(f"printed {place}", printed.sign, functools.partial(_printed, printed), closers(printed.closer))
         for place, printed in enumerate(_PRINTS)
     ),
     Kind("recovery codes", r"(?i:(?:backup|recovery|scratch|emergency|one-time|rescue)[ _-]?(?:code|key))", _codes),

@@ -28,9 +28,10 @@ from etl.redact import (
     settings,
     spoken,
 )
+from etl.redact.closer import Closely, Suspect
 from etl.redact.credentials import is_value, looks_random
 from etl.redact.escapes import View
-from etl.redact.families import Kind
+from etl.redact.families import Kind, closers
 from etl.redact.regex import regex
 from etl.redact.sieve import Sieve, by_place
 from etl.redact.spans import Span
@@ -70,6 +71,11 @@ def suspects(texts: Texts) -> dict[int, frozenset[str]]:
     One of the kinds is the kept rules (`kept.PACKAGE`).
     """
     return by_place(_SIEVE.matching(texts))
+
+
+def closely(texts: Texts, found: Mapping[int, frozenset[str]]) -> dict[int, Suspect]:
+    """The same after a second look at those texts alone: still a superset."""
+    return _CLOSELY.kept(texts, found)
 
 
 def spans(view: View, sought: Set[str] | None = None) -> Iterator[Span]:
@@ -153,7 +159,9 @@ def _private_keys(view: View) -> Iterator[Span]:
 _IN_URLS = (
     Kind("web tokens", r"eyJ[A-Za-z0-9_-]+\.eyJ", _web_tokens),
     Kind("logins in URLs", r": */ */[^\n]*@", _logins_in_urls),
-    Kind("signatures", r"(?i:sig|signature|key)=", _signatures),
+    Kind(
+        "signatures", r"(?i:sig|signature|key)=", _signatures, closers(r"(?i:sig|signature|key)=[A-Za-z0-9%+/=_-]{16}")
+    ),
     Kind("private keys", r"PRIVATE KEY", _private_keys),
 )
 _KINDS = {
@@ -167,3 +175,4 @@ _LAST = {kind.name: kind for kind in (*nearby.KINDS, *abroad.KINDS)}
 SIGNS = {name: kind.suspect for name, kind in (_KINDS | _LAST).items()} | {HIDDEN: UNCLEAR}
 """By kind, what tells that it is worth asking."""
 _SIEVE = Sieve(SIGNS, scanned=kept.SCANNED)
+_CLOSELY = Closely(_KINDS | _LAST)

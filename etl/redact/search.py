@@ -17,6 +17,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from etl.redact import kept, rules
+from etl.redact.closer import Suspect
 from etl.redact.escapes import View
 from etl.redact.spans import LABEL, Masked, Span, mask
 from etl.redact.texts import Texts, text_ends
@@ -38,8 +39,8 @@ class Window(NamedTuple):
     text: str
     start: int
     piece: str
-    sought: frozenset[str] | None = None
-    """The kinds of secrets and the families of personal data that may be in it; None where anything may."""
+    suspect: Suspect | None = None
+    """What may be in it; None where anything may."""
 
 
 def masked_texts(texts: pa.ChunkedArray, personal: Personal | None = None) -> dict[str, Masked]:
@@ -74,12 +75,13 @@ def _masked_once(texts: pa.ChunkedArray, personal: Personal | None) -> dict[str,
 
 
 def _spans(window: Window, personal: Personal | None = None) -> Iterator[Span]:
-    view = View(window.piece)
+    view = View(window.piece, window.suspect and window.suspect.data)
+    sought = window.suspect and window.suspect.sought
     size = len(window.piece)
-    offers = [*personal.spans(view, window.sought)] if personal else []
-    if window.sought is None or kept.PACKAGE in window.sought:
+    offers = [*personal.spans(view, sought)] if personal else []
+    if sought is None or kept.PACKAGE in sought:
         offers += kept.spans(view)
-    offers += rules.spans(view, window.sought)
+    offers += rules.spans(view, sought)
     labels = [match.span() for match in LABEL.finditer(window.piece)] if offers else []
     for span in offers:
         start, end = span.start, span.end
@@ -127,9 +129,9 @@ def _windows(texts: pa.ChunkedArray, personal: Personal | None) -> Iterator[Wind
                 yield from _windows_of_long(data, personal, in_ascii=in_ascii)
     distinct = pa.chunked_array(short, pa.string()).unique()
     for part in _slices(distinct.drop_null()):
-        for index, sought in suspects(part, personal).items():
+        for index, suspect in suspects(part, personal).items():
             piece = part[index].as_py()
-            yield Window(piece, 0, piece, sought)
+            yield Window(piece, 0, piece, suspect)
 
 
 def _bytes_of(texts: pa.Array, place: int) -> memoryview:
@@ -148,9 +150,9 @@ def _windows_of_long(data: memoryview, personal: Personal | None, *, in_ascii: b
             pieces = [str(data[start : start + WINDOW], "ascii") for start in group]
         else:
             pieces = [whole[start : start + WINDOW] for start in group]
-        for index, sought in suspects(pa.array(pieces, pa.string()), personal).items():
+        for index, suspect in suspects(pa.array(pieces, pa.string()), personal).items():
             whole = whole or str(data, "ascii")
-            yield Window(whole, group[index], pieces[index], sought)
+            yield Window(whole, group[index], pieces[index], suspect)
 
 
 def _slices(texts: pa.Array) -> Iterator[pa.Array]:
@@ -164,16 +166,19 @@ def _slices(texts: pa.Array) -> Iterator[pa.Array]:
         start = stop
 
 
-def suspects(column: pa.Array, personal: Personal | None) -> dict[int, frozenset[str]]:
+def suspects(column: pa.Array, personal: Personal | None) -> dict[int, Suspect]:
     """Which texts may hold something: a superset of those in which `_spans` finds it. With what they may hold."""
-    found = _sifted(Texts(column), personal)
+    texts = Texts(column)
+    found = _sifted(texts, personal)
     hidden = [place for place, names in found.items() if rules.HIDDEN in names]
     # An escape may be half of a character that UTF-8 cannot say.
     said = (View(column[place].as_py()).flat.encode("utf-8", "replace").decode() for place in hidden)
     flat = pa.array(said, pa.string())
     for place, names in (_sifted(Texts(flat), personal) if hidden else {}).items():
         found[hidden[place]] |= names
-    return dict(sorted(found.items()))
+    for place in hidden:
+        found[place] -= {rules.HIDDEN}
+    return rules.closely(texts, dict(sorted(found.items())))
 
 
 def _sifted(texts: Texts, personal: Personal | None) -> dict[int, frozenset[str]]:

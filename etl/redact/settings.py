@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from etl.redact.anchors import near
 from etl.redact.credentials import credential, is_value, looks_chosen, looks_random, memorable, mixed
 from etl.redact.escapes import View
-from etl.redact.families import Kind
+from etl.redact.families import Kind, closers
 from etl.redact.named import name_before
 from etl.redact.regex import regex
 from etl.redact.spans import Span
@@ -209,7 +209,16 @@ def _section(before: str) -> str:
 
 
 KINDS = (
-    Kind("salts", r"(?i:(?:salt|pepper) *[\"']? *(?:[:=,]|=>) *[\"']?[^\s\"']{4})", _salts),
+    Kind(
+        "salts",
+        r"(?i:(?:salt|pepper) *[\"']? *(?:[:=,]|=>) *[\"']?[^\s\"']{4})",
+        _salts,
+        closers(
+            r"(?i:(?:auth|logged_in|nonce|token|secure|password|passwd|cookie|session|jwt|secret|crypt|encryption|api|transfer"
+            r"|admin|app|key|hash(?:ids?)?|security|signed_cookie)_?(?:salt|pepper)[\"']? {0,3}(?:[:=,]|=>) {0,3}"
+            r"(?:[\"'][^\"'\n]{12}|[^\s\"'`<>,;]{12}))"
+        ),
+    ),
     Kind("wordpress", r"(?i:define\( *[\"'][a-z_]+_(?:key|salt) *[\"'],)", _of_wordpress),
     Kind(
         "lists of secrets",

@@ -84,10 +84,18 @@ class Sieve:
         names = [*self._signs, *([self._scanned_rules.name] if self._scanned_rules else ())]
         found: dict[str, set[int]] = {name: set() for name in names}
         data, starts = texts.joined
-        hits = self._hyperscan(data) if self._engine == "hyperscan" else self._pyperscan(data)
-        for number, end in hits:
+        for number, end in self.hits(data):
             found[names[number]].add(bisect.bisect_right(starts, end - 1) - 1)
         return found
+
+    @property
+    def one_pass(self) -> bool:
+        """Whether `hits` can tell."""
+        return self._engine != "re2"
+
+    def hits(self, data: bytes) -> _Hits:
+        """Where in a run of bytes which sign is."""
+        return self._hyperscan(data) if self._engine == "hyperscan" else self._pyperscan(data)
 
     def _hyperscan(self, data: bytes) -> _Hits:
         import hyperscan

@@ -9,10 +9,11 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from etl.redact.escapes import MEANT, PLAIN
+from etl.redact.escapes import MEANT, PLAIN, flattened
 
 _CONTINUATION = bytes(range(0x80, 0xC0))
 _BACKSLASH, _SPACE, _ZERO, _U = np.frombuffer(b"\\ 0u", np.uint8)
+_LINE_FEED = 0x0A
 _NOTHING = np.zeros(0, np.uint8)
 _CODES = tuple(code.encode() for code in ("26", "3c", "3C", "3d", "3D", "3e", "3E", "27", "22"))
 UNCLEAR = r"\x1b\[| u00[0-7][0-9a-fA-F]| u[0-9a-fA-F]{4}[A-Za-z0-9]"
@@ -20,7 +21,10 @@ UNCLEAR = r"\x1b\[| u00[0-7][0-9a-fA-F]| u[0-9a-fA-F]{4}[A-Za-z0-9]"
 
 Joined = tuple[bytes, Sequence[int]]
 """Texts with two line feeds before, between and after them; where each begins, and last where the next one would."""
-_BETWEEN = 2
+_EDGE = 0xFE
+"""No byte of UTF-8."""
+_SHOWN = PLAIN[:_EDGE] + bytes([_EDGE]) + PLAIN[_EDGE + 1 :]
+BETWEEN = 2
 """With two, what a line ends with and what the next one begins with are never of two texts."""
 
 
@@ -41,11 +45,11 @@ class Texts:
     @functools.cached_property
     def joined(self) -> Joined:
         """The padded texts in UTF-8."""
-        texts, between = self.padded, b"\n" * _BETWEEN
+        texts, between = self.padded, b"\n" * BETWEEN
         whole = pa.ListArray.from_arrays(pa.array([0, len(texts)], pa.int32()), texts)
         data = pc.binary_join(whole, between.decode())[0].as_buffer() or b""
         ends = np.array(text_ends(texts), np.int64)
-        starts = ends - ends[0] + np.arange(1, len(ends) + 1) * _BETWEEN
+        starts = ends - ends[0] + np.arange(1, len(ends) + 1) * BETWEEN
         return b"".join((between, data, between if len(texts) else b"")), starts.tolist()
 
     @functools.cached_property
@@ -54,7 +58,7 @@ class Texts:
         data, starts = self.joined
         if not data.isascii():
             lengths = np.asarray(pc.utf8_length(self.padded), np.int64)
-            starts = np.cumsum(np.concatenate(([_BETWEEN], lengths + _BETWEEN))).tolist()
+            starts = np.cumsum(np.concatenate(([BETWEEN], lengths + BETWEEN))).tolist()
             return data.translate(PLAIN, _CONTINUATION), starts
         bare = np.frombuffer(data, np.uint8)
         odd = np.flatnonzero(bare - _SPACE >= 0x5F)
@@ -63,6 +67,18 @@ class Texts:
             bare[odd] = np.frombuffer(PLAIN, np.uint8)[bare[odd]]
             data = bare.tobytes()
         return data, starts
+
+    def shown(self, places: Sequence[int]) -> Joined:
+        """Some of the texts as their views show them: each is `View.data`."""
+        column = self._column.take(pa.array(places, pa.int64())).cast(pa.binary())
+        edge = bytes((_LINE_FEED, _EDGE))
+        whole = pa.ListArray.from_arrays(pa.array([0, len(places)], pa.int32()), column)
+        joined = pc.binary_join(whole, pa.scalar(edge, pa.binary()))[0].as_buffer()
+        flat = flattened(np.frombuffer(bytearray(b"".join((edge, joined, edge))), np.uint8))
+        data = np.frombuffer(bytearray(flat.tobytes().translate(_SHOWN, _CONTINUATION)), np.uint8)
+        edges = np.flatnonzero(data == _EDGE)
+        data[edges] = _LINE_FEED
+        return data.tobytes(), (edges + 1).tolist()
 
 
 def text_ends(texts: pa.Array) -> Sequence[int]:

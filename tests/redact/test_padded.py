@@ -57,3 +57,51 @@ def test_a_view_undoes_escapes_of_any_depth(text: str) -> None:
     for letter, meaning in zip("nrtbf\"'/", "\n\n   \"'/", strict=True):
         shown = shown.replace(f"\\{letter}", meaning)
     assert View(text).flat == shown
+
+
+_SAID = re.compile(r"\\(u[dD][89abAB][0-9a-fA-F]{2}\\u[dD][c-fC-F][0-9a-fA-F]{2}|u[0-9a-fA-F]{4})")
+_CODED = st.sampled_from(
+    [
+        "\\",
+        "\\\\",
+        "\\n",
+        '\\"',
+        "\\u00e9",
+        "\\u0041",
+        "\\u005c",
+        "\\u20ac",
+        "\\ud83d\\ude00",
+        "\\ud83d",
+        "\\uDE00",
+        "\\u12",
+        "\x1b[31m",
+        "\\u001b[0m",
+        "\x1b[",
+        "n",
+        "u",
+        "0041",
+        "é",
+        "🔑",
+        "\n",
+        "\x7f",
+        "m",
+    ]
+)
+
+
+@given(st.lists(_CODED, max_size=9).map("".join))
+def test_a_view_says_what_codes_stand_for(text: str) -> None:
+    shown = re.sub(r"\\+", r"\\", text).replace("\\n", "\n").replace('\\"', '"')
+    shown = _SAID.sub(lambda found: chr(int(found[1][1:], 16)) if len(found[1]) == 5 else "?", shown)
+    shown = re.sub("\x1b\\[[0-9;]{0,16}[A-Za-z]", lambda found: " " * len(found.group()), shown)
+    assert View(text).flat == shown
+
+
+@given(st.lists(st.lists(_CODED | _PIECES, max_size=6).map("".join), min_size=1, max_size=6), st.data())
+def test_texts_are_shown_together_as_their_views_show_them(texts: list[str], data: st.DataObject) -> None:
+    places = data.draw(st.lists(st.sampled_from(range(len(texts))), min_size=1, unique=True))
+    shown, starts = Texts(pa.array(["x", *texts], pa.string()).slice(1)).shown(places)
+    views = [View(texts[place]).data for place in places]
+    assert shown == b"".join(b"\n\n" + each for each in [*views, b""])
+    assert [shown[start : start + len(view)] for start, view in zip(starts, views, strict=False)] == views
+    assert starts[-1] == len(shown)
