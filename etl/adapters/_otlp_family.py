@@ -8,6 +8,7 @@ from typing import Any
 
 import msgspec
 
+from etl.adapters._otlp_emitted import executions
 from etl.adapters._otlp_outside import EVALUATION, Annotation, TraceRecord, annotation, forms
 from etl.adapters._otlp_span import Log, Span, kind_of, nanoseconds, opened
 from etl.conversation import Record, StoredEvent
@@ -60,6 +61,7 @@ class Family:
         for place, found in copies.items():
             if place not in stand_ins or place[0] not in whole:
                 self.spans[place] = _merged(place, found)
+        executions(self.spans)
         for form, event in sorted(said, key=lambda pair: _content(pair[0])):
             if form.get("signal") == "annotation":
                 self.annotations.append(annotation(form, event.record))

@@ -25,7 +25,7 @@ class Langfuse(Adapter):
     """Traces with observations and scores."""
 
     name = "langfuse"
-    version = 5
+    version = 6
     about = "Langfuse traces, observations and scores: API and UI JSON, blob storage and batch exports, CSV, Parquet"
     scores_share = True
     spans_files = True

@@ -35,7 +35,7 @@ class Otlp(Adapter):
     """Spans and log records of OpenTelemetry, by its GenAI conventions and the dialects around them."""
 
     name = "otlp"
-    version = 6
+    version = 7
     about = "OpenTelemetry spans and logs of agents: OTLP JSON or protobuf, SDK dumps; GenAI, OpenInference, …"
     scores_share = True
     spans_files = True

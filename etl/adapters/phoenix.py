@@ -27,7 +27,7 @@ class Phoenix(Adapter):
     """Spans and annotations of Phoenix."""
 
     name = "phoenix"
-    version = 4
+    version = 5
     about = "Arize Phoenix: spans (JSON, data frames as Parquet or CSV, its SQLite database) and annotations"
     scores_share = True
     spans_files = True
