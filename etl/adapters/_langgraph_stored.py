@@ -6,14 +6,13 @@ after that its name stands for it, so that a long thread costs what it says and 
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from typing import Any
+from collections.abc import Iterator, Sequence
+from typing import Any, Protocol
 
 import msgspec
 
 from etl.adapters._chat import ROLES
 from etl.adapters._langchain import message_of
-from etl.adapters._sqlite import Stored
 from etl.conversation import Record
 from etl.decode import Decoded, JsonError, decode, encode
 from etl.framing import Broken, Framed, Limits
@@ -22,14 +21,23 @@ from etl.identity import digest
 KEYS = ("thread_id", "checkpoint_ns", "checkpoint_id", "parent_checkpoint_id")
 TOLD = ("__error__", "__interrupt__")
 """Channels of what no later checkpoint repeats."""
+OPENED = "opened"
+"""The type of a value that is opened already."""
 _START = "__start__"
-_MESSAGES = ("messages", "chat_history", "history")
+MESSAGES = ("messages", "chat_history", "history")
 _SINGLE, _METHOD = (0, 3), (1, 2, 4, 5)
 """Types of MessagePack: (module, class, one argument), and (module, class, arguments)."""
-_FAULTS = (msgspec.DecodeError, RecursionError, ValueError, TypeError, OverflowError)
+FAULTS = (msgspec.DecodeError, RecursionError, ValueError, TypeError, OverflowError)
 
 
-def framed(stored: Stored, limits: Limits) -> Iterator[Framed]:
+class Tables(Protocol):
+    """What has rows by table: a database, or a dump of one."""
+
+    def rows(self, table: str, only: Sequence[str] | None = None) -> Iterator[dict[str, Any]]:
+        """The rows of a table by column, or `only` by these; none where there is no such table."""
+
+
+def framed(stored: Tables, limits: Limits) -> Iterator[Framed]:
     """The rows of both tables, of each thread in the order they were written."""
     above = {_place(row): row.get("parent_checkpoint_id") for row in stored.rows("checkpoints", KEYS)}
     followed = {(*place[:2], parent) for place, parent in above.items()}
@@ -42,7 +50,7 @@ def framed(stored: Stored, limits: Limits) -> Iterator[Framed]:
                 found = decode(encode(shape(row, last, given)).encode("utf-8", "surrogatepass"))
                 raw = encode(found.value).encode("utf-8", "surrogatepass")
                 yield Record(found.value, raw, number + 1, number, found.notes, found.mended)
-            except _FAULTS as error:
+            except FAULTS as error:
                 raw = encode({key: row.get(key) for key in (*KEYS, "type", "channel") if key in row}).encode()
                 message = f"a row of the table {table} cannot be opened ({str(error)[:80]}); see what wrote it"
                 yield Broken("bad_state", message, raw, number + 1, number)
@@ -59,7 +67,7 @@ def _told(row: dict[str, Any]) -> dict[str, Any]:
 
 def _checkpoint(row: dict[str, Any], last: bool, given: set[tuple[Any, ...]]) -> dict[str, Any]:
     """A checkpoint: its messages, and, where no other follows it, all that it holds."""
-    held = _opened(row.get("type"), row.get("checkpoint"))
+    held = opened(row.get("type"), row.get("checkpoint"))
     values = held.get("channel_values") if isinstance(held, dict) else None
     made: dict[str, Any] = {**_told(row), "ts": held.get("ts") if isinstance(held, dict) else None}
     if not isinstance(values, dict):
@@ -70,7 +78,7 @@ def _checkpoint(row: dict[str, Any], last: bool, given: set[tuple[Any, ...]]) ->
     made |= {"channel": channel, "messages": [_once(places, name, item, given) for name, item in named(listed)]}
     if last:
         metadata = row.get("metadata")
-        made["metadata"] = _opened(
+        made["metadata"] = opened(
             "json" if not isinstance(metadata, bytes) or metadata[:1] == b"{" else "msgpack", metadata
         )
         made["state"] = {key: item for key, item in values.items() if key not in (channel, _START) and _says(key, item)}
@@ -89,7 +97,7 @@ def _write(row: dict[str, Any], last: bool, given: set[tuple[Any, ...]]) -> dict
     made = {**_told(row), "task_id": row.get("task_id"), "channel": row.get("channel")}
     if not last and row.get("channel") not in TOLD:
         return made
-    return {**made, "value": _opened(row.get("type"), row.get("value"))}
+    return {**made, "value": opened(row.get("type"), row.get("value"))}
 
 
 def _once(places: tuple[Any, ...], name: str, item: Any, given: set[tuple[Any, ...]]) -> Any:
@@ -127,16 +135,18 @@ def is_message(item: Any) -> bool:
 
 def channel_of(values: dict[str, Any]) -> str | None:
     """The channel of a state that holds the conversation."""
-    for key in (*_MESSAGES, *values):
+    for key in (*MESSAGES, *values):
         listed = values.get(key)
         if key != _START and isinstance(listed, list) and listed and all(map(is_message, listed)):
             return key
     return None
 
 
-def _opened(kind: Any, data: Any) -> Any:
+def opened(kind: Any, data: Any) -> Any:
     """A stored value. What only Python can build again (pickle), and what is encrypted, is not opened."""
     raw = data.encode("utf-8", "surrogatepass") if isinstance(data, str) else data
+    if kind == OPENED:
+        return data
     if raw is None or kind == "null":
         return None
     if kind in ("bytes", "bytearray"):

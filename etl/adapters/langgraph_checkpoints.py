@@ -1,4 +1,5 @@
-"""Threads of LangGraph as its SQLite saver keeps them: checkpoints that name the one before, and what tasks wrote.
+"""Threads of LangGraph as its SQLite saver keeps them, or a plain dump of its PostgreSQL saver: checkpoints that name
+the one before, and what tasks wrote.
 
 The way to the newest checkpoint is the row of a thread; ways that were left (a thread that somebody took up again from
 an earlier checkpoint) are rows too, and so are subgraphs with messages of their own. Messages that a later state no
@@ -14,6 +15,7 @@ from etl.adapter import Adapter, FileContext, Sample
 from etl.adapters._blocks import identifier, plain
 from etl.adapters._branches import Branch, Tree, branches, name_of
 from etl.adapters._claude_lines import is_global
+from etl.adapters._langgraph_dumped import dumped_records, is_dump, names_saver
 from etl.adapters._langgraph_stored import TOLD, framed, is_message, named
 from etl.adapters._rollouts import items, text
 from etl.adapters._sqlite import MAGIC, has_column, stored_records
@@ -26,10 +28,10 @@ _WRITE, _SILENT = "applied_write", "silent_thread"
 
 
 class LangGraphCheckpoints(Adapter):
-    """The database of LangGraph's SQLite saver."""
+    """What LangGraph's savers keep."""
 
     name = "langgraph_checkpoints"
-    about = "LangGraph's SQLite saver: threads of checkpoints (MessagePack or JSON); forks and subgraphs are rows"
+    about = "LangGraph's savers (SQLite, dumps of PostgreSQL): threads of checkpoints; forks and subgraphs are rows"
     splits = True
     ignores: ClassVar[dict[str, str]] = {
         _WRITE: "what a task wrote, which the next checkpoint has",
@@ -42,11 +44,15 @@ class LangGraphCheckpoints(Adapter):
         rest = (block for part in ((first,), blocks) for block in part)
         if first.startswith(MAGIC):
             yield from stored_records(rest, limits, lambda stored: framed(stored, limits))
+        elif is_dump(first):
+            yield from dumped_records(rest, limits)
         else:
             yield from frame(rest, limits)
 
     def score(self, sample: Sample) -> float:
         """By the table of checkpoints."""
+        if names_saver(sample.head):
+            return 0.95
         return 0.95 if has_column(sample.head, "checkpoints", "parent_checkpoint_id") else 0.0
 
     def parse(self, records: Iterable[Record], file: FileContext) -> Iterator[Outcome]:

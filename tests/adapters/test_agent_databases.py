@@ -281,3 +281,19 @@ def test_calls_that_a_prompt_cancelled_are_told_from_those_that_failed(samples: 
         ("bell___weather", "ok"),
         ("execute_bash", "cancelled"),
     ]
+
+
+def test_a_dump_of_the_saver_of_postgresql_is_its_threads(samples: Path, tmp_path: Path, lake: Path) -> None:
+    whole = (samples / "langgraph_checkpoints" / "saver.sql").read_bytes()
+    path = tmp_path / "saver.sql"
+    path.write_bytes(whole[: whole.index(b"1f0b0000-0000-6000-8000-000000000002\t") + 400])
+    assert read_in(lake, path)["rejects"].keys() >= {"torn_tail"}
+    path.write_bytes(whole)
+    report = read_in(lake, path)
+    assert (report["rejects"], report["ignored"]) == ({"bad_state": 1}, {"applied_write": 1})
+    (row,) = rows(lake)
+    texts = [(message["role"], message["content"]) for message in row["messages"]]
+    assert texts[0] == ("user", "Is the lock open?")
+    assert texts[-1] == ("assistant", "The north gate is open.")
+    assert [step["status"] for step in row["steps"]] == ["ok", "missing"]
+    assert json.loads(row["extra"])["state"] == {"turn": 2, "note": "gate\tnorth"}
