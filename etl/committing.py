@@ -73,6 +73,8 @@ def commit(
         lake.commit_events(by_table["events"])
     made = _commit_rollouts(lake, settings, report, results, by_table["rollouts"], touched, alone)
     for result in results:
+        if result.adapter is not None:
+            report.closed[result.adapter] += result.rows
         result.rows += made.rows_by_file[result.source, result.uri]
         if (said := made.counted.get((result.source, result.uri))) is not None:
             result.records_used, result.ignored = said.records_used, said.ignored

@@ -52,7 +52,9 @@ class Report:
     seconds: float = 0.0
     bytes_read: int = 0
     assembled: Counter[str] = field(default_factory=Counter)
-    """Rows put together from events, by adapter."""
+    """Rows put together from events, by adapter: some begin in files of earlier runs."""
+    closed: Counter[str] = field(default_factory=Counter)
+    """Rows that each had a record of their own, by adapter."""
     vanished: int = 0
     """Files that were known below the folders that were read, and lie there no more; their rows stay."""
     dry_run: bool = False
@@ -160,7 +162,7 @@ class Report:
             if adapter is not None:
                 by_adapter.setdefault(adapter, Sums()).add(sums)
         for adapter, rows in self.assembled.items():
-            by_adapter[adapter].rows = rows
+            by_adapter[adapter].rows = self.closed[adapter] + rows
         shown = ("files", "records_in", "records_used", "rows", "rejects", "ignored")
         counts = self.rows._asdict()
         left_out = {name: count for name in ("superseded", "copies") if (count := counts.pop(name))}

@@ -12,6 +12,7 @@ from etl.conversation import Outcome, StoredEvent
 from etl.event_store import _Search
 from etl.lake import Lake
 from etl.pipeline import ingest
+from tests.contract.harness import SAMPLES
 from tests.lakes import NOW, rows
 from tests.reading.nights import SPANS, span, told
 
@@ -78,3 +79,9 @@ def test_a_family_that_the_adapter_fails_at_costs_no_other(tmp_path: Path, monke
     assert Lake.open(lake).verify() == []
     with pytest.raises(KeyError):
         ingest([log], lake=tmp_path / "strict", now=NOW, strict=True)
+
+
+def test_the_summary_counts_rows_of_their_own_beside_those_put_together(tmp_path: Path) -> None:
+    """Trees of OASST are a row each path, messages of it are put together: one adapter makes both."""
+    report = ingest([SAMPLES / "oasst"], lake=tmp_path / "lake").to_json()
+    assert report["by_adapter"]["oasst"]["rows"] == report["rows"]["added"] == len(rows(tmp_path / "lake"))
