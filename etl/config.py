@@ -2,6 +2,7 @@
 
 lake = "lake"                      # as every path here: relative to the folder of this file
 report = "last-night.json"         # optional: what `etl ingest --config … --json` prints, kept
+retain = "7d"                      # optional: how long replaced data files stay, for `etl undo` (see `etl retain`)
 
 [defaults]                         # of every source that says nothing else
 redact = "secrets"
@@ -25,6 +26,7 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_valida
 
 from etl.errors import UsageError
 from etl.faults import faults
+from etl.lake.retention import milliseconds
 from etl.limits import MAX_DEPTH
 from etl.policies import POLICIES
 
@@ -79,8 +81,19 @@ class Config(_Table):
 
     lake: str = "lake"
     report: str | None = None
+    retain: str | None = None
     defaults: SourceSettings = SourceSettings()
     sources: Annotated[tuple[SourceConfig, ...], Field(min_length=1)]
+
+    @field_validator("retain")
+    @classmethod
+    def _duration(cls, value: str | None) -> str | None:
+        try:
+            if value is not None:
+                milliseconds(value)
+        except UsageError as error:
+            raise ValueError(str(error)) from None
+        return value
 
     @model_validator(mode="after")
     def _names_differ(self) -> Config:

@@ -6,9 +6,12 @@ from collections import Counter
 from dataclasses import dataclass, field
 from datetime import datetime
 from typing import TYPE_CHECKING, Any
+from uuid import uuid4
 
 from etl.config import Config, SourceConfig
 from etl.errors import SourceError, UsageError
+from etl.lake.place import Place
+from etl.lake.retention import milliseconds
 from etl.limits import Limits
 from etl.pipeline import ingest
 
@@ -59,6 +62,8 @@ def run(
     Raises LakeError where the lake cannot be read or written: then no source can be read.
     """
     night = Night()
+    if config.retain is not None and not dry_run:
+        _retain(config.lake, milliseconds(config.retain))
     for source in config.sources:
         try:
             report = _read(config.lake, source, reparse, dry_run, now, progress, pseudonym_key)
@@ -68,6 +73,17 @@ def run(
             night.reports[source.name] = report
             night.drift += report.drift
     return night
+
+
+def _retain(lake: str, wanted_ms: int) -> None:
+    """Let the lake keep replaced files so long, from this night on."""
+    if Place(lake).retain_ms() == wanted_ms:
+        return
+    from etl.lake import Lake
+
+    opened = Lake.create(lake)
+    with opened.batch(f"retain-{uuid4()}"):
+        opened.retain(wanted_ms)
 
 
 def _read(

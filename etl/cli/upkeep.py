@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import contextlib
 import datetime as dt
-import re
 import sys
 from collections.abc import Iterator
 from functools import partial
@@ -21,10 +20,6 @@ if TYPE_CHECKING:
 
     from etl.lake import Conversation, Lake
     from etl.redact import Redactor
-
-_DURATION = re.compile(r"([0-9]{1,9})\s*([smhdw])")
-_MS = {"s": 1_000, "m": 60_000, "h": 3_600_000, "d": 86_400_000, "w": 604_800_000}
-_LONGEST_DAYS = 30
 
 
 @click.command()
@@ -84,7 +79,10 @@ def migrate(lake: str, as_json: bool, dry_run: bool) -> int:
 @json_option
 @click.option("--since", metavar="BATCH", help="List the rollouts that came or changed after this batch.")
 def changes(lake: str, as_json: bool, since: str | None) -> int:
-    """List the batches that changed the lake, or the rollouts that came or changed since one of them."""
+    """List the batches that changed the lake, or the rollouts that came or changed since one of them.
+
+    Of a batch that took another back, `undid` names that: what came back counts as added, what went as removed.
+    """
     from etl.cli.tables import console, note, print_listing
     from etl.cli.values import print_json
     from etl.lake import Lake
@@ -117,6 +115,7 @@ def _batches(lake: Lake) -> list[dict[str, Any]]:
                 kind: told.get(commit.batch_id, {}).get("rows", {}).get(kind)
                 for kind in ("added", "replaced", "removed")
             },
+            "undid": told.get(commit.batch_id, {}).get("undone"),
         }
         for commit in lake.commits()
         if commit.batch_id is not None
@@ -144,7 +143,8 @@ def undo(batch: str, lake: str, as_json: bool) -> int:
     """Take back what a batch did.
 
     Its rows go, what it replaced comes back, and the files it read count as unread. What it replaced must still be
-    retained (`etl retain`); what later batches did stays.
+    there: by default it went at once, and only a lake that keeps it (`etl retain 7d`, or `retain` in etl.toml, set
+    before that batch) can take back a night in which files grew. What later batches did stays.
     """
     from etl.cli.tables import console, print_listing
     from etl.cli.values import print_json
@@ -167,22 +167,23 @@ def undo(batch: str, lake: str, as_json: bool) -> int:
 def retain(duration: str | None, lake: str, as_json: bool) -> int:
     """Say how long replaced data files stay, or set it: 24h, 7d, at most 30d, or 0.
 
-    They allow `etl undo` and reading older versions with a Delta reader. While files are retained, a plain glob sees
-    old rows too: use `views.sql`, `etl.scan` or a Delta reader.
+    By default they go at once. Those that stay allow `etl undo` and reading older versions with a Delta reader. While
+    files are retained, a plain glob sees old rows too: use `views.sql`, `etl.scan` or a Delta reader.
     """
     from etl.cli.values import print_json
     from etl.lake import Lake
+    from etl.lake.retention import in_words, milliseconds
 
     if duration is None:
         kept = Lake.open(lake, older=True).retain_ms
     else:
-        kept = _milliseconds(duration)
+        kept = milliseconds(duration)
         with _open(lake) as opened:
             opened.retain(kept)
     if as_json:
         print_json({"retain_ms": kept})
     else:
-        click.echo(f"replaced data files stay for {_words(kept)}" if kept else "replaced data files go at once")
+        click.echo(f"replaced data files stay for {in_words(kept)}" if kept else "replaced data files go at once")
     return DONE
 
 
@@ -318,19 +319,6 @@ def _family(lake: str, rollout_ids: tuple[str, ...], where: str | None) -> list[
     if missing:
         raise UsageError(f"no rollout has the id {missing[0]!r} (ids are given whole here); nothing was deleted")
     return found
-
-
-def _milliseconds(duration: str) -> int:
-    match = _DURATION.fullmatch(duration.strip())
-    kept = 0 if duration.strip() == "0" else int(match[1]) * _MS[match[2]] if match else -1
-    if not 0 <= kept <= _LONGEST_DAYS * _MS["d"]:
-        raise click.UsageError(f"{duration}: give a duration such as 24h or 7d, at most {_LONGEST_DAYS}d, or 0")
-    return kept
-
-
-def _words(milliseconds: int) -> str:
-    unit = next(unit for unit in ("d", "h", "m", "s") if milliseconds % _MS[unit] == 0)
-    return f"{milliseconds // _MS[unit]}{unit}"
 
 
 @contextlib.contextmanager

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import json
 import os
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence, Set
@@ -257,7 +258,11 @@ class Lake:
             raise UsageError(f"no batch is called {batch_id!r} in the log of {self.root}; `etl changes` lists them")
         to = self._committing()
         unread = pa.concat_tables([files_of(to, table, batch_id) for table in ("rollouts", "events", "rejects")])
-        return [undo(to, table, batch_id, unread if table == "sources" else None) for table in _UNDO_ORDER]
+        done = [undo(to, table, batch_id, unread if table == "sources" else None) for table in _UNDO_ORDER]
+        rows = next(of for of in done if of.table == "rollouts")
+        counts = {"added": rows.restored, "replaced": 0, "removed": rows.removed}
+        self.write_report(json.dumps({"batch_id": to.batch.id, "undone": batch_id, "rows": counts}, indent=1))
+        return done
 
     def forget(self, conversations: Sequence[Conversation]) -> Forgotten:
         """Deletes conversations for good, with what the lake would read of them again. Needs an open batch."""

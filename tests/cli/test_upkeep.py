@@ -135,6 +135,30 @@ def test_without_retention_only_a_batch_that_replaced_nothing_is_taken_back(etl,
     assert (code, len(err.splitlines())) == (WRONG_USAGE, 1)
 
 
+def test_changes_tell_what_an_undo_did(etl, nights):
+    _logs, lake, (_first, second), _before = nights
+    tables = json.loads(etl("undo", second, "--lake", lake, "--json")[1])["tables"]
+    *_, last = json.loads(etl("changes", "--lake", lake, "--json")[1])["batches"]
+    assert last["undid"] == second
+    assert (last["added"], last["removed"]) == (tables["rollouts"]["restored"], tables["rollouts"]["removed"])
+    assert last["added"] > 0
+
+
+def test_a_night_whose_file_says_retain_can_be_taken_back_the_morning_after(etl, tmp_path):
+    (tmp_path / "logs").mkdir()
+    session = (REPO / "sample_logs/claude_code/houses.jsonl").read_text().splitlines(keepends=True)
+    config = tmp_path / "etl.toml"
+    config.write_text('lake = "lake"\nretain = "1d"\n[[sources]]\nname = "a"\npaths = ["logs"]\n')
+    for end in (len(session) // 2, len(session)):
+        (tmp_path / "logs/s.jsonl").write_text("".join(session[:end]))
+        batch = json.loads(etl("ingest", "--config", config, "--json")[1])["batch_ids"][0]
+    assert json.loads(etl("retain", "--lake", tmp_path / "lake", "--json")[1]) == {"retain_ms": 86_400_000}
+    assert etl("undo", batch, "--lake", tmp_path / "lake")[0] == DONE
+    config.write_text(config.read_text().replace("1d", "1 year"))
+    code, _out, err = etl("ingest", "--config", config)
+    assert (code, "retain: 1 year: give a duration such as 24h or 7d" in err) == (WRONG_USAGE, True)
+
+
 def test_replaced_files_stay_as_long_as_they_are_retained(etl, nights):
     _logs, lake, _batches, _before = nights
     live = {file.path for file in Lake.open(lake).live("rollouts")}
