@@ -15,7 +15,7 @@ from etl.conversation import Conversation, Identity, Message, StoredEvent, Token
 
 _PLACES = ("id", "sessionID", "messageID", "type")
 _INFO = ("id", "sessionID", "role", "time", "modelID", "providerID", "tokens", "cost", "finish", "error", "parentID")
-_SESSION = ("id", "sessionID", "parentID", "time", "title", "revert", "model")
+_SESSION = ("id", "sessionID", "parentID", "forkSessionID", "time", "title", "revert", "model")
 _ABORTED = "MessageAbortedError"
 
 __all__ = ["SEPARATE", "conversations"]
@@ -65,7 +65,7 @@ class _Reading:
         if branch:
             made.parent, made.flags = Identity(key), {"abandoned"}
         else:
-            parent = parent if parent and parent != key else self._session.origin
+            parent = parent if parent and parent != key else self._session.origin or text_of(info, "forkSessionID")
             made.parent = Identity(parent) if parent else None
             made.extra = _told(info)
         made.ended_at = self._ended

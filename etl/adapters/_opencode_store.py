@@ -42,6 +42,8 @@ class _Found(msgspec.Struct):
     info: dict[str, Any] = msgspec.field(default_factory=dict)
     messages: dict[str, dict[str, Any]] = msgspec.field(default_factory=dict)
     parts: dict[str, dict[str, dict[str, Any]]] = msgspec.field(default_factory=dict)
+    whole: dict[str, list[dict[str, Any]]] = msgspec.field(default_factory=dict)
+    """Of messages that hold their parts: these, and no others."""
     places: dict[str, int] = msgspec.field(default_factory=dict)
     """Where an export lists a message or a part."""
     records: list[Record] = msgspec.field(default_factory=list)
@@ -126,6 +128,14 @@ def _take(into: _Found, value: Any) -> None:
         _part(into, dict_of(value, "part"))
     elif text_of(value, "role") is not None:
         name = text_of(value, "id") or f"h{len(into.messages)}"
+        held = value.get("parts")
+        if isinstance(held, list):
+            value = {key: item for key, item in value.items() if key != "parts"}
+            parts = [part for part in held if isinstance(part, dict)]
+            made = [{**part, "id": f"{name}/{number:06}"} for number, part in enumerate(parts)]
+            into.whole[name] = max(
+                into.whole.get(name, []), made, key=lambda each: (len(canonical(each)), canonical(each))
+            )
         into.messages[name] = _later(into.messages.get(name), value)
     elif text_of(value, "messageID") is not None or ("type" in value and "title" not in value and "error" not in value):
         _part(into, value)
@@ -166,7 +176,8 @@ def _session(key: str, found: _Found) -> Session:
 
     lost = [name for name in found.parts if name not in found.messages]
     spoken = [
-        Spoken(info, sorted(found.parts.get(name, {}).values(), key=place)) for name, info in found.messages.items()
+        Spoken(info, found.whole.get(name) or sorted(found.parts.get(name, {}).values(), key=place))
+        for name, info in found.messages.items()
     ]
     spoken += [_without_info(name, sorted(found.parts[name].values(), key=place)) for name in lost]
     spoken.sort(key=lambda each: began(each.info))

@@ -1,9 +1,10 @@
 """OpenCode sessions, in whichever form they lie: storage files, the database, exports and `--format json` streams.
 
-The storage has one JSON file a session, a message and a part, joined by their ids; `opencode.db` has the same as rows;
-an export is one object `{info, messages: [{info, parts}]}`; a stream has the parts of one run, a line each. A session
-that lies in several of these is one row. A call and its result are one part, rewritten as it goes on. A fork is a
-session that begins with copies of another's messages, under ids of their own, with their times.
+The storage has one JSON file a session, a message and a part, joined by their ids; `opencode.db` has the same as rows,
+or (since 2.0) a row a message with all its parts; an export is one object `{info, messages: [{info, parts}]}`; a stream
+has the parts of one run, a line each. A session that lies in several of these is one row. A call and its result are one
+part, rewritten as it goes on. A fork is a session that begins with copies of another's messages, under ids of its own,
+with their times.
 """
 
 from __future__ import annotations
@@ -13,6 +14,7 @@ from typing import Any, ClassVar
 
 from etl.adapter import Adapter, FileContext, Sample
 from etl.adapters._opencode_rows import SEPARATE, conversations
+from etl.adapters._opencode_second import SWITCHES, message_row
 from etl.adapters._session import dict_of, list_of, text_of
 from etl.adapters._sqlite import names_tables, records
 from etl.conversation import Conversation, Fragment, Ignored, Outcome, Record, StoredEvent, Unusable
@@ -22,6 +24,7 @@ from etl.identity import digest
 
 _TODO = "todo_list"
 _DIFF = "session_diff"
+_SWITCH = "switch"
 _STREAM = frozenset({"text", "tool_use", "step_start", "step_finish", "reasoning", "error"})
 _PARTS = frozenset(
     {
@@ -41,16 +44,20 @@ class OpenCode(Adapter):
     spans_files = True
     ignores: ClassVar[dict[str, str]] = {
         _TODO: "the list of tasks of a session; the calls that wrote it are in the session",
+        _SWITCH: "a change of model, agent or folder; messages name theirs",
         _DIFF: "files before and after a session; the calls that changed them are in the session",
     }
 
     def records(self, blocks: Iterator[bytes], limits: Limits) -> Iterator[Framed]:
         """Rows of the database, or JSON."""
-        return records(blocks, limits, {"session": _session_row, "message": _data_row, "part": _data_row})
+        first = {"session": _session_row, "message": _data_row, "part": _data_row}
+        return records(blocks, limits, {**first, "session_v2": _session_row, "session_message": message_row})
 
     def score(self, sample: Sample) -> float:
         """The share of values that are of the storage, an export or a stream."""
         if names_tables(sample.head, "message", "part") and b"message_id" in sample.head:
+            return 0.95
+        if names_tables(sample.head, "session_v2", "session_message"):
             return 0.95
         looks = [_looks(value) for value in sample.values]
         return sum(looks) / len(looks) if looks else 0.0
@@ -63,6 +70,8 @@ class OpenCode(Adapter):
             value = record.value
             if not isinstance(value, dict):
                 yield Unusable(record, "not_an_object", "a session, a message or a part is a JSON object; this is none")
+            elif "switch" in value and text_of(value, "switch") in SWITCHES:
+                yield Ignored(_SWITCH)
             elif _is_todo(value):
                 yield Ignored(_TODO)
             elif _is_diff(value):
@@ -85,7 +94,12 @@ def _session_row(row: dict[str, Any], limits: Limits) -> Decoded | None:
             value[key] = decode(item.encode("utf-8", "replace"), limits.nesting).value
         elif item is not None and not isinstance(item, bytes):
             value[key] = item
-    renamed = {"project_id": "projectID", "parent_id": "parentID", "workspace_id": "workspaceID"}
+    renamed = {
+        "fork_session_id": "forkSessionID",
+        "project_id": "projectID",
+        "parent_id": "parentID",
+        "workspace_id": "workspaceID",
+    }
     shown = {renamed.get(key, key): item for key, item in value.items()}
     shown["time"] = {"created": shown.pop("time_created", None), "updated": shown.pop("time_updated", None)}
     return Decoded(shown) if isinstance(row.get("id"), str) else None

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import sqlite3
+from contextlib import closing
 from pathlib import Path
 from typing import Any
 
@@ -192,3 +193,77 @@ def test_a_fork_has_the_copies_that_it_begins_with_from_the_session_before(tmp_p
     assert by_key["ses_a"]["parent_id"] == by_key["ses_z"]["rollout_id"]
     assert by_key["ses_a"]["prompt_len"] == 3
     assert [bool(info["inherited"]) for info in by_key["ses_a"]["message_info"]] == [True, True, False, False]
+
+
+def test_the_second_form_of_the_database_is_read_and_what_stands_still_counts_once(tmp_path: Path, lake: Path) -> None:
+    path = tmp_path / "opencode.db"
+    at = 1_789_369_200_000
+    with closing(sqlite3.connect(path)) as database:
+        database.executescript(
+            """
+            CREATE TABLE session (id TEXT PRIMARY KEY, title TEXT, directory TEXT, time_created INTEGER);
+            CREATE TABLE message (id TEXT PRIMARY KEY, session_id TEXT, time_created INTEGER, data TEXT);
+            CREATE TABLE part (id TEXT PRIMARY KEY, message_id TEXT, session_id TEXT, data TEXT);
+            CREATE TABLE session_v2 (id TEXT PRIMARY KEY, parent_id TEXT, fork_session_id TEXT, title TEXT,
+                directory TEXT, time_created INTEGER, time_updated INTEGER);
+            CREATE TABLE session_message (id TEXT PRIMARY KEY, session_id TEXT, type TEXT, seq INTEGER,
+                time_created INTEGER, data TEXT);
+            """
+        )
+        tokens = {"input": 30, "output": 5, "reasoning": 2, "cache": {"read": 10, "write": 0}}
+        old = {"role": "assistant", "modelID": "demo", "tokens": tokens, "time": {"created": at + 1}}
+        database.execute("INSERT INTO session VALUES ('s1', 'Rye', '/srv', ?)", (at,))
+        for name, data in (("m1", {"role": "user", "time": {"created": at}}), ("m2", old)):
+            database.execute("INSERT INTO message VALUES (?, 's1', ?, ?)", (name, at, json.dumps(data)))
+        for name, message, text in (("p1", "m1", "Grind."), ("p2", "m2", "Ground.")):
+            part = json.dumps({"type": "text", "text": text})
+            database.execute("INSERT INTO part VALUES (?, ?, 's1', ?)", (name, message, part))
+        called = {"status": "completed", "input": {"command": "grind"}, "content": [{"type": "text", "text": "dust"}]}
+        failed = {"status": "error", "input": {"command": "sift"}, "error": {"type": "x", "message": "no sieve"}}
+        answer = {
+            "agent": "build",
+            "model": {"id": "demo", "providerID": "mill"},
+            "tokens": tokens,
+            "time": {"created": at + 1, "completed": at + 9},
+            "content": [
+                {"type": "reasoning", "text": "Slowly."},
+                {"type": "tool", "id": "c1", "name": "shell", "state": called, "time": {"created": at + 2}},
+                {"type": "tool", "id": "c2", "name": "shell", "state": failed},
+                {"type": "text", "text": "Ground."},
+            ],
+        }
+        told = (
+            ("m1", "s1", "user", {"text": "Grind.", "time": {"created": at}}),
+            ("m2", "s1", "assistant", answer),
+            ("m3", "s1", "model-switched", {"model": {"id": "other"}}),
+            ("m4", "s1", "user", {"text": "Once more.", "time": {"created": at + 20}}),
+            ("n1", "s2", "user", {"text": "Grind.", "time": {"created": at}}),
+            ("n2", "s2", "assistant", answer),
+            ("n3", "s2", "synthetic", {"text": "The mill stands.", "time": {"created": at + 50}}),
+            ("n4", "s2", "assistant", {**answer, "time": {"created": at + 60}, "content": answer["content"][-1:]}),
+        )
+        for seq, (name, session, kind, data) in enumerate(told):
+            created = dict(data.get("time", {})).get("created", at + 15)
+            row = (name, session, kind, seq, created, json.dumps(data))
+            database.execute("INSERT INTO session_message VALUES (?, ?, ?, ?, ?, ?)", row)
+        database.execute("INSERT INTO session_v2 VALUES ('s1', NULL, NULL, 'Rye', '/srv', ?, ?)", (at, at + 20))
+        database.execute("INSERT INTO session_v2 VALUES ('s2', NULL, 's1', 'Fork', '/srv', ?, ?)", (at + 40, at + 60))
+        database.commit()
+    report = read_in(lake, path)
+    assert (report["rejects"], report["ignored"]) == ({}, {"switch": 1})
+    by_key = {row["conversation_id"]: row for row in rows(lake)}
+    first, fork = by_key["s1"], by_key["s2"]
+    texts = [(message["role"], message["content"]) for message in first["messages"]]
+    assert texts == [
+        ("user", "Grind."),
+        ("assistant", ""),
+        ("tool", "dust"),
+        ("tool", "no sieve"),
+        ("assistant", "Ground."),
+        ("user", "Once more."),
+    ]
+    assert [(step["tool"], step["status"]) for step in first["steps"]] == [("shell", "ok"), ("shell", "error")]
+    assert (first["usage"]["input_tokens"], fork["usage"]["input_tokens"], first["model"]) == (40, 40, "demo")
+    assert (fork["parent_id"], first["messages"][1]["reasoning_content"]) == (first["rollout_id"], "Slowly.")
+    assert [message["content"] for message in fork["messages"]][-2:] == ["The mill stands.", "Ground."]
+    assert [bool(info["inherited"]) for info in fork["message_info"]][-3:] == [True, False, False]
