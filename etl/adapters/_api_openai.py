@@ -86,6 +86,8 @@ def _joined(chunks: Sequence[Any]) -> Body:
         for key, value in chunk.items():
             if key not in ("choices", "object") and value is not None:
                 body[key] = value
+        if (counted := obj(chunk.get("x_groq")).get("usage")) is not None:
+            body["usage"] = counted
         for part in map(obj, arr(chunk.get("choices"))):
             choice = choices.setdefault(_index(part), {"index": _index(part), "message": {"role": "assistant"}})
             for key, value in part.items():
@@ -95,7 +97,11 @@ def _joined(chunks: Sequence[Any]) -> Body:
                     choice[key] = value
             _grow(choice["message"], obj(part.get("delta")))
     for choice in choices.values():
-        for call in arr(choice["message"].get("tool_calls")):
+        calls = arr(choice["message"].get("tool_calls"))
+        places = [call.get("index") for call in calls]
+        if all(type(place) is int for place in places) and len(set(places)) == len(places):
+            calls.sort(key=_index)  # the calls of a turn are in the order of their indices, whichever came first
+        for call in calls:
             call.pop("index", None)
     body["choices"] = list(choices.values())
     if not body["choices"] and "error" in body:
@@ -120,12 +126,36 @@ def _grow(message: Body, delta: Body) -> None:
             message["role"] = value
         elif key == "audio" and type(value) is dict:
             _grow(message.setdefault("audio", {}), value)
+        elif key == "content" and list in (type(value), type(message.get(key))):
+            message[key] = _grown(arr(message.get(key)) or plain(message.get(key)), value)
         elif type(value) is str and type(message.get(key)) is str:
             message[key] += value
         elif type(value) is list and type(message.get(key)) is list:
             message[key] = [*message[key], *value]
         else:
             message[key] = value
+
+
+def _grown(content: Any, more: Any) -> list[Any]:
+    """Content that comes as text and as blocks (Mistral's, while it thinks): blocks of one kind grow."""
+    made: list[Any] = []
+    for piece in (content, more):
+        blocks = piece if type(piece) is list else [{"type": "text", "text": piece}] if piece else []
+        for block in blocks:
+            kind = obj(block).get("type")
+            last = obj(made[-1]) if made else {}
+            if kind in ("text", "thinking") and last.get("type") == kind and block.keys() == last.keys():
+                made[-1] = {"type": kind, **{key: _more(last[key], block[key]) for key in last if key != "type"}}
+            else:
+                made.append(block)
+    return made
+
+
+def _more(before: Any, after: Any) -> Any:
+    """A text, or a list of texts, with what comes after it; of anything else what came last."""
+    if type(before) is list and type(after) is list:
+        return _grown(before, after)
+    return before + after if type(before) is type(after) is str else after
 
 
 def _grow_call(calls: list[Body], delta: Body) -> None:

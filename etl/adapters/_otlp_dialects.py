@@ -12,7 +12,7 @@ from collections.abc import Callable
 from typing import NamedTuple
 
 from etl.adapters._otlp_facts import Facts, facts_of
-from etl.adapters._otlp_frameworks import logfire, vercel
+from etl.adapters._otlp_frameworks import logfire, sentry, vercel
 from etl.adapters._otlp_indexed import EXCHANGES, exchange, openinference, openllmetry
 from etl.adapters._otlp_semconv import CHOICE, ROLES, current, events, prompt
 from etl.adapters._otlp_span import Span
@@ -37,6 +37,7 @@ DIALECTS = (
     Dialect("vercel", ("ai.prompt", "ai.response.", "ai.result."), vercel),
     Dialect("openllmetry", ("gen_ai.prompt.", "gen_ai.completion."), openllmetry),
     Dialect("logfire", ("request_data", "response_data", "events", "all_messages_events", "pydantic_ai."), logfire),
+    Dialect("sentry", ("gen_ai.request.messages", "gen_ai.response.text", "gen_ai.response.tool_calls"), sentry),
     Dialect("semconv_prompt", ("gen_ai.prompt", "gen_ai.completion"), prompt),
     Dialect("exchange", tuple(name for pair in EXCHANGES for name in pair), exchange),
 )

@@ -1,4 +1,4 @@
-"""Dialects of single frameworks: the Vercel AI SDK, Logfire and Pydantic AI."""
+"""Dialects of single frameworks: the Vercel AI SDK, Logfire and Pydantic AI, Sentry's SDKs."""
 
 from __future__ import annotations
 
@@ -49,6 +49,18 @@ def _as_logged(attributes: dict[str, Any], text: Any) -> str:
 def _tools(reader: Reader, given: Any) -> Any:
     listed = reader.take("ai.prompt.tools")
     return [opened(tool) for tool in listed] if isinstance(listed, list) else given
+
+
+def sentry(reader: Reader) -> Turn | None:
+    """`gen_ai.request.messages`, and the answer as `gen_ai.response.text` (texts in a list) and `.tool_calls`."""
+    history = reader.messages("gen_ai.request.messages")
+    texts, calls = reader.take("gen_ai.response.text"), reader.take("gen_ai.response.tool_calls")
+    spoken = [text for text in (texts if isinstance(texts, list) else [texts]) if text not in (None, "")]
+    if not history and not spoken and not calls:
+        return None
+    answer: dict[str, Any] = {"role": "assistant", "content": "\n".join(map(plain, spoken)), "tool_calls": calls}
+    said = [messages(answer, "assistant")] if spoken or calls else []
+    return reader.turn(history, said, reader.take("gen_ai.request.available_tools"))
 
 
 def logfire(reader: Reader) -> Turn | None:

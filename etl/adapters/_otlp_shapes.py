@@ -32,7 +32,7 @@ BATCHES = {
     "batches": ("span", ("scopeSpans", "instrumentationLibrarySpans"), "spans"),
 }
 """Key of a batch → signal, keys of the groups by scope, key of the items."""
-_HOLDERS = ("spans", "traces", "data", "trace")
+_HOLDERS = ("spans", "traces", "data", "trace", "hits")
 """Keys under which exports of several spans keep them."""
 MAX_NESTING = 5
 """How deep in lists and objects spans are looked for."""

@@ -1,4 +1,5 @@
-"""Spans as rows of the stores that keep them: ClickHouse, SigNoz, Elasticsearch, OpenSearch, Application Insights.
+"""Spans as the stores that keep them give them: ClickHouse, SigNoz, Elasticsearch, OpenSearch, Application Insights,
+Google Cloud Trace, Sentry.
 
 Each names the same columns its own way. A row becomes a span by the keys that `_otlp_shapes.py` reads; columns that
 stand for nothing there stay in it under their names.
@@ -27,6 +28,10 @@ _INSIGHTS = {
 _SIGNOZ = {
     "timestamp": "startTime", "resources_string": "resource", "status_code_string": "status_code",
     "kind_string": "kind",
+}  # fmt: skip
+_SENTRY = {
+    "description": "name", "start_timestamp": "startTime", "timestamp": "endTime", "data": "attributes",
+    "trace_id": "traceId", "span_id": "spanId", "parent_span_id": "parentSpanId",
 }  # fmt: skip
 _SIGNOZ_ATTRIBUTES = ("attributes_string", "attributes_number", "attributes_bool")
 _TAG_STATUS = ("otel.status_code", "otel.status_description")
@@ -58,6 +63,13 @@ def row_span(row: dict[str, Any]) -> dict[str, Any] | None:
             made.pop("parentSpanId", None)
         if str(made.pop("success", None)).lower() == "false":
             made["status"] = {"code": "ERROR"}
+    elif "start_timestamp" in row and {"op", "span_id", "trace_id"} <= row.keys():
+        made = _renamed(row, _SENTRY)
+        made["attributes"] = _object(made.get("attributes"))
+        if row.get("status") not in (None, "ok"):
+            made["status"] = {"code": "ERROR", "message": str(row["status"])}
+    elif isinstance(row.get("labels"), dict) and "spanId" in row and "startTime" in row:
+        made = _renamed(row, {"labels": "attributes"})
     else:
         return None
     return with_end(made)

@@ -27,6 +27,7 @@ NAME = ("gen_ai.tool.name", "tool.name", "ai.toolCall.name", "traceloop.entity.n
 CALL_ID = ("gen_ai.tool.call.id", "tool_call.id", "ai.toolCall.id")
 ARGUMENTS = (
     "gen_ai.tool.call.arguments",
+    "gen_ai.tool.input",
     "tool_arguments",
     "ai.toolCall.args",
     "ai.toolCall.input",
@@ -38,6 +39,7 @@ ARGUMENTS = (
 )
 RESULT = (
     "gen_ai.tool.call.result",
+    "gen_ai.tool.output",
     "tool_response",
     "ai.toolCall.result",
     "ai.toolCall.output",

@@ -15,7 +15,7 @@ from etl.adapters._api_bodies import read_body
 from etl.adapters._api_choice import CODECS, kind_of
 from etl.adapters._api_events import Streamed, streams
 from etl.adapters._api_form import Answered
-from etl.conversation import Record, Tokens
+from etl.conversation import Message, Record, Tokens
 from tests.lakes import rows, table
 
 _START = {"type": "message_start", "message": {"id": "m1", "type": "message", "role": "assistant", "content": []}}
@@ -151,3 +151,39 @@ def test_the_answer_of_a_pair_without_an_address_is_the_one_that_was_streamed(
     ingest([tmp_path / "pairs.jsonl"], lake=tmp_path / "lake")
     (row,) = rows(tmp_path / "lake")
     assert (row["final_text"], row["provider"], row["finish_reason"]) == ("Rye, today.", "anthropic", "end_turn")
+
+
+def _chat(*deltas: dict[str, Any], **more: Any) -> Answered:
+    chunks = [{"object": "chat.completion.chunk", "choices": [{"index": 0, "delta": delta}]} for delta in deltas]
+    return CODECS["openai_chat"].answered(CODECS["openai_chat"].joined([*chunks, {"choices": [], **more}]))
+
+
+def _thought(text: str) -> dict[str, Any]:
+    return {"content": [{"type": "thinking", "thinking": [{"type": "text", "text": text}]}]}
+
+
+@given(
+    st.lists(st.text("ab ", min_size=1), max_size=3), st.lists(st.text("ab ", min_size=1), max_size=3), st.booleans()
+)
+def test_an_answer_that_thinks_in_blocks_and_speaks_in_text_keeps_both(
+    thoughts: list[str], said: list[str], blank: bool
+) -> None:
+    begun = [{"role": "assistant", "content": ""}] if blank else []
+    answered = _chat(*begun, *map(_thought, thoughts), *({"content": piece} for piece in said))
+    message = answered.choices[0].messages[0] if answered.choices else Message("assistant")
+    assert message.content == "".join(said)
+    assert (message.reasoning or "") == "".join(thoughts)
+
+
+def test_calls_of_a_turn_are_in_the_order_of_their_indices() -> None:
+    calls = [
+        {"index": 1, "id": "b"}, {"index": 0, "id": "a", "function": {"name": "f", "arguments": "{}"}},
+        {"index": 1, "function": {"name": "g", "arguments": "{}"}},
+    ]  # fmt: skip
+    answered = _chat(*({"tool_calls": [call]} for call in calls))
+    assert [call.name for call in answered.choices[0].messages[0].calls or ()] == ["f", "g"]
+
+
+def test_counts_that_a_gateway_puts_beside_a_stream_are_its_usage() -> None:
+    counts = {"prompt_tokens": 11, "completion_tokens": 2}
+    assert _chat({"content": "Hm"}, x_groq={"usage": counts}).usage == Tokens(11, 2)

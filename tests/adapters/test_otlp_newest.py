@@ -7,10 +7,12 @@ from typing import Any
 
 import pytest
 
+from etl.adapters._otlp_dialects import turn_of
 from etl.adapters._otlp_facts import facts_of
 from etl.adapters._otlp_indexed import openinference
 from etl.adapters._otlp_messages import messages
 from etl.adapters._otlp_semconv import current
+from etl.adapters._otlp_shapes import units
 from etl.adapters._otlp_span import Span
 from etl.adapters._otlp_turn import Reader
 from etl.conversation import Message
@@ -105,3 +107,31 @@ def test_results_that_one_attribute_cannot_hold_are_read_from_the_request(result
     turn = openinference(Reader(_span(**attributes)))
     assert turn is not None
     assert [each for each in _told(turn.inputs) if each[0] == "tool"] == expected
+
+
+_ASKED = json.dumps([{"role": "user", "content": "Low water?"}])
+_WORDS = {"gen_ai.request.messages": _ASKED, "gen_ai.response.text": json.dumps(["At noon."])}
+_AT = {"startTime": "2026-06-02T09:00:00Z", "name": "chat"}
+_SENTRY = {
+    "op": "gen_ai.chat",
+    "trace_id": "a1" * 16,
+    "span_id": "b1" * 8,
+    "start_timestamp": 1.7e9,
+    "timestamp": 1.7e9,
+}
+
+
+@pytest.mark.parametrize(
+    "value",
+    [
+        {"type": "transaction", "spans": [{**_SENTRY, "description": "chat", "data": _WORDS}]},
+        {"traceId": "a1" * 16, "spans": [{**_AT, "spanId": "17", "labels": _WORDS}]},
+        {"hits": {"hits": [{"_source": {**_AT, "trace_id": "a1" * 16, "span_id": "b1" * 8, "attributes": _WORDS}}]}},
+    ],
+)
+def test_stores_give_spans_with_their_words(value: dict[str, Any]) -> None:
+    (unit,) = units(value)
+    assert unit.form is not None
+    assert (unit.form["trace"], unit.form["name"]) == ("a1" * 16, "chat")
+    turn = turn_of(_span(**unit.form["attributes"]))
+    assert _told([*turn.inputs, *turn.answers[0]]) == [("user", "Low water?", None), ("assistant", "At noon.", None)]
