@@ -2,7 +2,7 @@
 
 Messages are those of a chat, with the raw response of the model and the times in their `extra`. A last message of the
 role `exit` is none: it says how the run ended. Later turns of the role `user` are what the shell printed, in versions
-where the model writes its command into the text. The call that submits has no result.
+where the model writes its command into the text. What the call that submits printed stands in the last message.
 """
 
 from __future__ import annotations
@@ -21,7 +21,8 @@ from etl.decode import encode
 
 _FORMAT = "mini-swe-agent"
 _STATUS = {"Submitted": "completed", "LimitsExceeded": "truncated", "submitted": "completed"}
-
+_SUBMITS = "COMPLETE_TASK_AND_SUBMIT_FINAL_OUTPUT"
+"""The first line of what a command prints that submits."""
 _LATE = re.compile(r"\btimed out\b")
 
 
@@ -29,7 +30,7 @@ class MiniSweAgent(Adapter):
     """Trajectories of mini-SWE-agent."""
 
     name = "mini_swe_agent"
-    version = 2
+    version = 3
     about = "mini-SWE-agent trajectories: {trajectory_format, info, messages, instance_id}, one object a file"
     scores_share = True
 
@@ -71,6 +72,8 @@ def _trajectory(record: Record, value: dict[str, Any]) -> Conversation | Unusabl
         messages += read
     if not messages:
         return Unusable(record, "no_messages", "the trajectory has no message")
+    if ends and (submitted := _submitted(messages[-1], ends[-1])) is not None:
+        messages.append(submitted)
     info = obj(value, "info")
     config = obj(info, "config")
     model = text(obj(config, "model").get("model_name"))
@@ -95,6 +98,17 @@ def _trajectory(record: Record, value: dict[str, Any]) -> Conversation | Unusabl
         usage=used if used != Tokens() else None,
         extra=_extra(value, info, ends),
     )
+
+
+def _submitted(last: Message, end: dict[str, Any]) -> Message | None:
+    """What the command that submitted printed, after the line that says so; of several the one that has that line."""
+    if _STATUS.get(str(obj(end, "extra").get("exit_status"))) != "completed" or not isinstance(end.get("content"), str):
+        return None
+    calls = last.calls or []
+    marked = [call for call in calls if _SUBMITS in plain(call.arguments)]
+    if len(marked) != 1 and len(calls) != 1:
+        return None
+    return Message("tool", end["content"], call_id=(marked or calls)[0].id)
 
 
 def _told(message: Message, used: Tokens, after_answer: bool) -> None:

@@ -111,3 +111,33 @@ def test_a_command_that_was_stopped_is_a_timeout() -> None:
     ]
     row = _row({"info": {}, "messages": messages, "trajectory_format": "mini-swe-agent-1.1"}, MINI)
     assert [(step["status"], step["condition"], step["error"]) for step in row["steps"]] == [("error", "timeout", late)]
+
+
+@pytest.mark.parametrize(
+    ("commands", "end", "results"),
+    [
+        (["submit"], "Submitted", {"c0": "diff"}),
+        (["ls", "echo COMPLETE_TASK_AND_SUBMIT_FINAL_OUTPUT"], "Submitted", {"c1": "diff"}),
+        (["ls", "make"], "Submitted", {}),
+        (["submit"], "LimitsExceeded", {}),
+    ],
+)
+def test_what_the_submitting_command_printed_stands_in_the_exit(
+    commands: list[str], end: str, results: dict[str, str]
+) -> None:
+    calls = [
+        {"id": f"c{n}", "type": "function", "function": {"name": "bash", "arguments": json.dumps({"command": command})}}
+        for n, command in enumerate(commands)
+    ]
+    messages = [
+        {"role": "user", "content": "Fix it."},
+        {"role": "assistant", "content": "Submit.", "tool_calls": calls},
+        {"role": "exit", "content": "diff", "extra": {"exit_status": end, "submission": "diff"}},
+    ]
+    info = {"exit_status": end, "submission": "diff"}
+    row = _row({"info": info, "messages": messages, "trajectory_format": "mini-swe-agent-1.1"}, MINI)
+    told = {message["tool_call_id"]: message["content"] for message in row["messages"] if message["role"] == "tool"}
+    assert told == results
+    assert [step["status"] for step in row["steps"]] == [
+        "ok" if f"c{n}" in results else "missing" for n in range(len(calls))
+    ]
