@@ -220,7 +220,7 @@ def test_the_second_form_of_the_database_is_read_and_what_stands_still_counts_on
             database.execute("INSERT INTO part VALUES (?, ?, 's1', ?)", (name, message, part))
         called = {"status": "completed", "input": {"command": "grind"}, "content": [{"type": "text", "text": "dust"}]}
         failed = {"status": "error", "input": {"command": "sift"}, "error": {"type": "x", "message": "no sieve"}}
-        answer = {
+        answer: dict[str, Any] = {
             "agent": "build",
             "model": {"id": "demo", "providerID": "mill"},
             "tokens": tokens,
@@ -232,7 +232,7 @@ def test_the_second_form_of_the_database_is_read_and_what_stands_still_counts_on
                 {"type": "text", "text": "Ground."},
             ],
         }
-        told = (
+        told: tuple[tuple[str, str, str, dict[str, Any]], ...] = (
             ("m1", "s1", "user", {"text": "Grind.", "time": {"created": at}}),
             ("m2", "s1", "assistant", answer),
             ("m3", "s1", "model-switched", {"model": {"id": "other"}}),
@@ -242,9 +242,9 @@ def test_the_second_form_of_the_database_is_read_and_what_stands_still_counts_on
             ("n3", "s2", "synthetic", {"text": "The mill stands.", "time": {"created": at + 50}}),
             ("n4", "s2", "assistant", {**answer, "time": {"created": at + 60}, "content": answer["content"][-1:]}),
         )
-        for seq, (name, session, kind, data) in enumerate(told):
-            created = dict(data.get("time", {})).get("created", at + 15)
-            row = (name, session, kind, seq, created, json.dumps(data))
+        for seq, (name, session, kind, held) in enumerate(told):
+            created = held.get("time", {}).get("created", at + 15)
+            row = (name, session, kind, seq, created, json.dumps(held))
             database.execute("INSERT INTO session_message VALUES (?, ?, ?, ?, ?, ?)", row)
         database.execute("INSERT INTO session_v2 VALUES ('s1', NULL, NULL, 'Rye', '/srv', ?, ?)", (at, at + 20))
         database.execute("INSERT INTO session_v2 VALUES ('s2', NULL, 's1', 'Fork', '/srv', ?, ?)", (at + 40, at + 60))
