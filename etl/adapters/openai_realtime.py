@@ -20,7 +20,10 @@ from etl.adapters._otlp_messages import joined
 from etl.adapters._usage import tokens
 from etl.conversation import Conversation, Ignored, Message, Outcome, Record, Tokens, Unusable
 
-_FAMILIES = ("session.", "conversation.", "response.", "input_audio_buffer.", "output_audio_buffer.", "rate_limits.")
+_FAMILIES = (
+    "session.created", "session.updated", "conversation.item.", "conversation.created", "response.",
+    "input_audio_buffer.", "output_audio_buffer.", "rate_limits.",
+)  # fmt: skip
 _ALONE = frozenset({"error", "transcription_session.created", "transcription_session.updated"})
 _WRAPPERS = ("event", "data", "payload", "message")
 _TIMES = ("timestamp", "time", "ts", "at", "created_at")
@@ -81,8 +84,9 @@ def _is_sessions(event: Body) -> bool:
     kind = event.get("type")
     if type(kind) is not str:
         return False
-    realtime = kind.startswith("response.") and "event_id" in event
-    return realtime or kind.startswith(("session.", "conversation.item.", "input_audio_buffer."))
+    if kind.startswith(("session.", "response.")):
+        return "event_id" in event or (type(event.get("session")) is dict and "model" in event["session"])
+    return kind.startswith(("conversation.item.", "input_audio_buffer."))
 
 
 class _Item(msgspec.Struct):

@@ -41,6 +41,10 @@ LOGFIRE = {
     "request_data": '{"messages": [{"role": "user", "content": "Hi"}]}',
     "response_data": '{"message": {"role": "assistant", "content": "Hello."}}',
 }
+SENTRY = {
+    "gen_ai__request__messages": '[{"role": "user", "content": "Hi"}]',
+    "gen_ai__response__text": '["Hello."]',
+}
 PYDANTIC = {
     "events": json.dumps(
         [
@@ -70,6 +74,7 @@ ADK = {
         (OPENLLMETRY, "openllmetry"),
         (LOGFIRE, "logfire"),
         (PYDANTIC, "logfire"),
+        (SENTRY, "sentry"),
         (PROMPT, "semconv_prompt"),
         (EXCHANGE, "exchange"),
         (PLAIN, "exchange"),
@@ -94,11 +99,12 @@ def test_the_precedence_of_dialects_is_declared_and_holds() -> None:
         "vercel",
         "openllmetry",
         "logfire",
+        "sentry",
         "semconv_prompt",
         "exchange",
     ]
-    told: list[dict[str, Any]] = [SEMCONV, OPENINFERENCE, VERCEL, OPENLLMETRY, LOGFIRE, PROMPT, EXCHANGE]
-    expected = ["semconv", "openinference", "vercel", "openllmetry", "logfire", "semconv_prompt", "exchange"]
+    told: list[dict[str, Any]] = [SEMCONV, OPENINFERENCE, VERCEL, OPENLLMETRY, LOGFIRE, SENTRY, PROMPT, EXCHANGE]
+    expected = ["semconv", "openinference", "vercel", "openllmetry", "logfire", "sentry", "semconv_prompt", "exchange"]
     for number, name in enumerate(expected):
         together = {key: value for attributes in reversed(told[number:]) for key, value in attributes.items()}
         assert turn_of(_span(**together)).dialect == name
