@@ -123,16 +123,31 @@ class Adapter(abc.ABC):
 
 @functools.cache
 def adapters() -> dict[str, Adapter]:
-    """Every adapter by name, sorted."""
+    """Every adapter by name, sorted. UsageError where one of `ETL_ADAPTERS` cannot be loaded."""
     found: dict[str, Adapter] = {}
-    for module_info in pkgutil.iter_modules(etl.adapters.__path__):
-        if module_info.name.startswith("_"):
-            continue
-        module = importlib.import_module(f"{etl.adapters.__name__}.{module_info.name}")
-        for value in vars(module).values():
-            if isinstance(value, type) and value.__module__ == module.__name__ and issubclass(value, Adapter):
-                found[value.name] = value()
+    own, *others = etl.adapters.__path__
+    for folder in others:
+        if not Path(folder).is_dir():
+            raise UsageError(f"ETL_ADAPTERS names {folder}, which is no folder")
+    for folder in (own, *others):
+        for module_info in pkgutil.iter_modules([folder]):
+            if module_info.name.startswith("_"):
+                continue
+            try:
+                found.update(_adapters_of(module_info.name))
+            except Exception as error:
+                if folder == own:
+                    raise
+                why = f"{type(error).__name__}: {error}"
+                raise UsageError(f"the adapter {Path(folder, module_info.name)}.py cannot be loaded: {why}") from error
     return dict(sorted(found.items()))
+
+
+def _adapters_of(module_name: str) -> Iterator[tuple[str, Adapter]]:
+    module = importlib.import_module(f"{etl.adapters.__name__}.{module_name}")
+    for value in vars(module).values():
+        if isinstance(value, type) and value.__module__ == module.__name__ and issubclass(value, Adapter):
+            yield value.name, value()
 
 
 def adapter_named(name: str, mapping: Map | None = None) -> Adapter:

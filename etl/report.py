@@ -66,6 +66,8 @@ class Report:
     """One a file, in no order."""
     sums: dict[tuple[str, str | None], Sums] = field(default_factory=dict, repr=False)
     """By source and adapter."""
+    unread: dict[str, tuple[int, str, str]] = field(default_factory=dict, repr=False)
+    """By source, of files that are new or changed and no conversation logs: how many, the first, and why it is none."""
     _states: Counter[str] = field(default_factory=Counter, repr=False)
     _rejects: Counter[str] = field(default_factory=Counter, repr=False)
     _ignored: Counter[str] = field(default_factory=Counter, repr=False)
@@ -90,6 +92,10 @@ class Report:
         sums.rejects += rejects
         sums.ignored += ignored
         sums.failed += failed
+        if result.state == "skipped" and result.is_news:
+            count, first, why = self.unread.get(result.source, (0, result.uri, ""))
+            said = (result.uri, result.error or "") if result.uri <= first else (first, why)
+            self.unread[result.source] = (count + 1, *said)
         if rejects:
             self._rejects.update(result.rejects)
         if ignored:

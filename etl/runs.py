@@ -12,7 +12,8 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from etl.intervals import Rate
-from etl.report import Report, Sums
+from etl.report import UNDETECTED, Report, Sums
+from etl.results import said_of
 from etl.times import to_datetime
 
 if TYPE_CHECKING:
@@ -46,6 +47,8 @@ class SourceRun(NamedTuple):
     """Adapter → files it read; empty where none gave a record."""
     silence_is_kept: bool = False
     """Whether the run would be here if nothing had been new in it: older products kept only runs with news."""
+    unread: str | None = None
+    """What was new, where none of it is a conversation log."""
 
     def is_silent(self) -> bool:
         """Whether the source was looked at, and nothing that is read was new in it."""
@@ -58,7 +61,7 @@ class Drift(NamedTuple):
     source: str
     batch_id: str
     kind: str
-    """rejects, ignored, less, silent, formats or failed."""
+    """rejects, ignored, less, silent, formats, failed or unread."""
     message: str
 
 
@@ -70,6 +73,10 @@ def run_report(report: Report, at: str) -> dict[str, Any]:
         read.setdefault(source, Sums()).add(sums)
         adapters.setdefault(source, Counter()).update({} if adapter is None else {adapter: sums.files})
     by_source = {source: _kept(sums, adapters[source]) for source, sums in sorted(read.items())}
+    for source, (files, first, why) in report.unread.items():
+        others = any(adapters.values()) or report.looked_at - {source}
+        if not (adapters[source] or (source == UNDETECTED and others)):
+            by_source[source]["unread"] = f"{files:,} new, and none is a conversation log: {said_of(first, why)}"
     silent = sorted({*report.looked_at} - read.keys())
     return {"at": at, **report.to_json(), "by_source": by_source, "silent": silent}
 
@@ -108,7 +115,8 @@ def source_runs(reports: Iterable[str]) -> list[SourceRun]:
 
 
 def drift(runs: Sequence[SourceRun]) -> list[Drift]:
-    """What the last run of each source does differently from those before it; nothing for a source's first run.
+    """What the last run of each source does differently from those before it; of its first run only that nothing in
+    it is a conversation log.
 
     Rates differ when their 95 % Wilson intervals do not overlap. Runs that only looked again at files that are no logs,
     or at files that fail, as every run does, say nothing of the source. Nothing new is a difference where
@@ -126,6 +134,8 @@ def drift(runs: Sequence[SourceRun]) -> list[Drift]:
 
 
 def _told(runs: Sequence[SourceRun]) -> Iterator[tuple[str, str]]:
+    if runs[-1].unread:
+        yield "unread", runs[-1].unread
     if runs[-1].is_silent():
         yield from _silence(runs)
     heard = [run for run in runs if run.adapters or run.failed]

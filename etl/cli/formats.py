@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import click
 
-from etl.cli.exits import DONE
+from etl.cli.exits import DONE, FAILED
 from etl.cli.options import complete_format, json_option
+from etl.errors import SourceError
+from etl.harmless import harmless_line
 
 
 @click.command()
@@ -62,27 +66,44 @@ def formats(names: tuple[str, ...], as_json: bool, map_example: bool) -> int:
 
 
 @click.command()
-@click.argument("file", type=click.Path(exists=True, dir_okay=False))
+@click.argument("files", nargs=-1, required=True, metavar="FILE...", type=click.Path(exists=True, dir_okay=False))
 @json_option
-def detect(file: str, as_json: bool) -> int:
-    """Tell what a file is taken for, and why.
+def detect(files: tuple[str, ...], as_json: bool) -> int:
+    """Tell what files are taken for, and why.
 
-    Shows the scores above 0, of at most 1; --json has those of all formats. Exits 1 where no format, or more than
-    one, claims it.
+    Shows the scores above 0, of at most 1; --json has those of all formats (of several files a list, `files`). Exits 1
+    where no format, or more than one, claims one.
     """
-    from etl.cli.tables import console, print_rows
+    from etl.cli.tables import note
     from etl.cli.values import print_json
     from etl.detection import detect as detect_format
 
-    found = detect_format(file)
-    ranked = sorted(found.scores.items(), key=lambda item: (-item[1], item[0]))
+    told: list[dict[str, Any]] = []
+    for file in files:
+        try:
+            found = detect_format(file)
+        except SourceError as error:
+            if len(files) == 1:
+                raise
+            told.append({"file": file, "format": None, "why": str(error), "scores": {}})
+            if not as_json:
+                note(f"etl: {harmless_line(str(error))}")
+        else:
+            ranked = sorted(found.scores.items(), key=lambda item: (-item[1], item[0]))
+            told.append({"file": file, "format": found.adapter.name, "why": found.why, "scores": dict(ranked)})
+            if not as_json:
+                _print_detection(**told[-1])
     if as_json:
-        print_json({"file": file, "format": found.adapter.name, "why": found.why, "scores": dict(ranked)})
-        return DONE
+        print_json(told[0] if len(files) == 1 else {"files": told})
+    return DONE if all(each["format"] for each in told) else FAILED
+
+
+def _print_detection(file: str, format: str, why: str, scores: dict[str, float]) -> None:
+    from etl.cli.tables import console, print_rows
+
     out = console()
-    out.print(f"{file}: {found.adapter.name}", style="bold")
-    out.print(found.why)
-    some = [(name, score) for name, score in ranked if score > 0]
+    out.print(f"{file}: {format}", style="bold")
+    out.print(why)
+    some = [(name, score) for name, score in scores.items() if score > 0]
     print_rows(out, ["format", "score"], some)
-    out.print(f"the other {len(ranked) - len(some)} formats score 0")
-    return DONE
+    out.print(f"the other {len(scores) - len(some)} formats score 0")

@@ -90,7 +90,8 @@ def _next(report: Report, lake: str) -> Iterator[str]:
     if report.dry_run:
         return
     if report.has_failed():
-        yield f"etl sources --state failed{where}    files that could not be read, and why"
+        again = "each run tries them again and ends with 3, until they are left out (--exclude)"
+        yield f"etl sources --state failed{where}    files that could not be read, and why; {again}"
     files = report.to_json()["files"]
     if files["skipped"] + files["failed"] == files["seen"] and files["skipped"]:
         yield f"etl sources --state skipped{where}    files that are no conversation logs, and why"

@@ -233,21 +233,29 @@ def forget(rollout_ids: tuple[str, ...], lake: str, as_json: bool, where: str | 
     type=click.Choice(["secrets", "pii", "strict"]),
     help="The policy.  [default: for each source the strictest that any row of it went through]",
 )
-@click.option("--check", is_flag=True, help="Scan the lake, and write anew what a rule finds something in.")
-@click.option("--dry-run", is_flag=True, help="Scan the lake, and write nothing.")
+@click.option(
+    "--check", is_flag=True, help="Do it: scan the lake and redact what a rule finds. It cannot be taken back."
+)
+@click.option(
+    "--dry-run", is_flag=True, help="Only look: scan the lake, say what would be redacted, and write nothing."
+)
 def redact(lake: str, as_json: bool, redact: str | None, check: bool, dry_run: bool) -> int:
     """Redact what is in the lake already, after a rule has improved or with a stricter policy.
+
+    `--check` does it, for good; `--dry-run` only looks, also beside `--check`.
 
     Without --redact each source goes through the strictest policy that any row of it went through. Data files whose
     rows did not go through the present rules are read and written anew, and their old versions go at once, retained or
     not. The others are left alone.
     """
+    from etl.cli.summary import lake_argument
     from etl.cli.tables import console, note, print_listing
     from etl.cli.values import print_json
     from etl.schema import TABLES
 
     if not (check or dry_run):
-        raise click.UsageError("give --check to redact the lake, or --dry-run to only look")
+        given = "etl redact" + (f" --redact {redact}" if redact is not None else "") + lake_argument(lake)
+        raise click.UsageError(f"type `{given} --dry-run` to only look, `{given} --check` to redact the lake for good")
     done = dict.fromkeys(TABLES, (0, 0))
     versions: list[str] = []
     with _open(lake) as opened:

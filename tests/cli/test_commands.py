@@ -6,8 +6,11 @@ import shutil
 import click
 import pytest
 
+from etl import adapters as etl_adapters
+from etl.adapter import adapters
 from etl.cli import cli, run
 from etl.cli.exits import DONE, DONE_WITH_FAILURES, FAILED, WRONG_USAGE
+from etl.errors import UsageError
 from etl.pipeline import replay
 from tests.lakes import rows
 
@@ -128,6 +131,10 @@ def test_the_options_of_ingest_arrive(etl, logs, tmp_path):
         (["nonsense"], "nonsense"),
         (["--lake", "x", "sql", "SELECT 1"], "options follow the command: etl COMMAND --lake"),
         (["retain", "٣d"], "give a duration such as 24h"),
+        (
+            ["redact", "--redact", "pii"],
+            "`etl redact --redact pii --dry-run` to only look, `etl redact --redact pii --check`",
+        ),
     ],
 )
 def test_wrong_usage_is_one_line_and_exit_2(etl, monkeypatch, tmp_path, arguments, message):
@@ -215,6 +222,29 @@ def test_detect_says_why_it_cannot_tell(etl, tmp_path):
     code, _out, err = etl("detect", file)
     assert code == FAILED
     assert "--format" in err
+
+
+def test_detect_tells_of_several_files_and_goes_on_after_one_that_it_cannot_tell(etl, samples, tmp_path):
+    strange = tmp_path / "strange.jsonl"
+    strange.write_text('{"alpha": {"b": 1}}\n{"alpha": {"b": 2}}\n')
+    known = samples / "openai_messages" / "chat.jsonl"
+    code, out, err = etl("detect", strange, known)
+    assert (code, "--format" in err, f"{known}: openai_messages" in out) == (FAILED, True, True)
+    code, out, _err = etl("detect", strange, known, "--json")
+    assert [told["format"] for told in json.loads(out)["files"]] == [None, "openai_messages"]
+    assert (code, etl("detect", known, known)[0]) == (FAILED, DONE)
+
+
+def test_an_adapter_of_ones_own_that_cannot_be_loaded_is_named_and_no_fault_of_etl(monkeypatch, tmp_path):
+    load = adapters.__wrapped__
+    own = etl_adapters.__path__[0]
+    (tmp_path / "phonebot.py").write_text("def score(")
+    monkeypatch.setattr(etl_adapters, "__path__", [own, str(tmp_path)])
+    with pytest.raises(UsageError, match=r"the adapter \S+/phonebot.py cannot be loaded: SyntaxError: .*line 1"):
+        load()
+    monkeypatch.setattr(etl_adapters, "__path__", [own, str(tmp_path / "gone")])
+    with pytest.raises(UsageError, match=r"ETL_ADAPTERS names .*gone, which is no folder"):
+        load()
 
 
 def test_sources_and_rejects_account_for_every_file_and_record(etl, sample_lake):

@@ -163,6 +163,31 @@ def test_drift_is_what_the_runs_before_do_not_explain(last, kinds):
     assert drift([_run(9, **last)]) == []
 
 
+def test_new_files_of_which_none_is_a_log_are_told(etl, night):
+    """Also a source's first ones; what is known to be no log is not said again."""
+    support = night.parent / "logs/support"
+    (support / "a.jsonl").unlink()
+    (support / "1.csv").write_text("chat_id,when,who,said\nA1,2026-03-01T10:00:00Z,customer,Hello\n")
+    for kinds in (["unread"], []):
+        _code, out, _err = etl("ingest", "--config", night, "--json")
+        assert [(found["source"], found["kind"]) for found in json.loads(out)["drift"]] == [
+            ("support", kind) for kind in kinds
+        ]
+    (support / "b.jsonl").write_text(f"{_chat(1)}\n")
+    (support / "README.md").write_text("# Logs")
+    assert "drift" not in etl("ingest", "--config", night)[1]
+    (support / "2.csv").write_text("chat_id,when,who,said\nA2,2026-03-01T10:00:00Z,customer,Hello\n")
+    assert "drift     support: 1 new, and none is a conversation log: " in etl("ingest", "--config", night)[1]
+    assert "none is a conversation log" in etl("sources", "--lake", night.parent / "lake")[2]
+    folder = night.parent / "mixed"
+    folder.mkdir()
+    (folder / "README.md").write_text("# Logs")
+    assert "1 new, and none is a conversation log" in etl("ingest", folder, "--lake", night.parent / "other")[1]
+    (folder / "notes.md").write_text("# Notes")
+    (folder / "a.jsonl").write_text(f"{_chat(1)}\n")
+    assert "drift" not in etl("ingest", folder, "--lake", night.parent / "other")[1]
+
+
 def test_a_night_that_reads_only_what_changed_is_no_drift():
     """After a backfill of everything, one file grows; a format may rest for weeks and come again."""
     backfill = _run(10, records_in=11_000, adapters=("atif", "codex", "phoenix"))
