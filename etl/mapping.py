@@ -9,12 +9,12 @@ from __future__ import annotations
 import tomllib
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, Literal, get_args
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
 
 from etl.errors import UsageError
-from etl.faults import faults
+from etl.faults import MISSING, UNKNOWN, WRONG, Fault, said
 from etl.identity import digest
 
 Role = Literal["system", "developer", "user", "assistant", "tool"]
@@ -209,4 +209,28 @@ def load_map(path: str | Path) -> Mapping:
     except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
         raise UsageError(f"{path}: not valid TOML ({error}); `etl formats --map-example` prints a map") from None
     except ValidationError as error:
-        raise UsageError(f"{path}: {faults(error, Mapping)}; `etl formats --map-example` prints a map") from None
+        raise UsageError(f"{path}: {_said(error)}; `etl formats --map-example` prints a map") from None
+
+
+_KINDS = {"extra_forbidden": UNKNOWN, "missing": MISSING}
+
+
+def _said(error: ValidationError) -> str:
+    """What pydantic found, the innermost of each place."""
+    found = error.errors(include_url=False)
+    inner = [fault["loc"] for fault in found]
+    faults = [
+        Fault(_KINDS.get(fault["type"], WRONG), fault["loc"], fault["msg"].removeprefix("Value error, "))
+        for fault in found
+        if not any(len(at) > len(fault["loc"]) and at[: len(fault["loc"])] == fault["loc"] for at in inner)
+    ]
+    return said(faults, dict(_tables("", Mapping)))
+
+
+def _tables(name: str, settings: type[BaseModel]) -> Iterator[tuple[str, list[str]]]:
+    """Every table of the map with its keys; that of the file itself has no name."""
+    yield name, list(settings.model_fields)
+    for key, field in settings.model_fields.items():
+        for inner in (field.annotation, *get_args(field.annotation)):
+            if isinstance(inner, type) and hasattr(inner, "model_fields"):
+                yield from _tables(f"{name}.{key}" if name else key, inner)

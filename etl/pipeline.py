@@ -23,6 +23,12 @@ if TYPE_CHECKING:
 ENGINES = ("local", "ray")
 
 
+def check_engine(name: str) -> None:
+    """UsageError where files are read nowhere of that name."""
+    if name not in ENGINES:
+        raise UsageError(f"no engine is called {name!r}; use one of: {', '.join(ENGINES)}")
+
+
 def ingest(
     paths: Iterable[str | Path],
     *,
@@ -52,8 +58,7 @@ def ingest(
     cluster at `ray_address` (else one on this machine) rather than by `workers` processes; the rows are the same. The
     policy pii names what is personal with `pseudonym_key`, else with a key that is kept for this lake in KEYS.
     """
-    if engine not in ENGINES:
-        raise UsageError(f"no engine is called {engine!r}; use one of: {', '.join(ENGINES)}")
+    check_engine(engine)
     mapping = None
     if map is not None:
         from etl.mapping import load_map

@@ -53,7 +53,7 @@ def nightly(
             raise click.UsageError(f"{shown} and --config: {path} says what is read, and how; change it there")
     config = load(path)
     if ctx.get_parameter_source("lake") != ParameterSource.DEFAULT:
-        config = config.model_copy(update={"lake": ctx.params["lake"]})
+        config = config.into(ctx.params["lake"])
     follow_sharing(config.lake)
     with shown_progress() as progress:
         night = run(

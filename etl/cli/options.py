@@ -10,16 +10,14 @@ from typing import Any, TypeVar
 import click
 from click.shell_completion import CompletionItem
 
+from etl.formats import known_format
+
 Command = TypeVar("Command", bound=Callable[..., Any])
 
 
 def _known_format(_ctx: click.Context, _param: click.Parameter, value: str | None) -> str | None:
-    """The name itself; UsageError lists those there are. Adapters are loaded when one is named."""
-    if value is None:
-        return None
-    from etl.adapter import adapter_named
-
-    return adapter_named(value).name
+    """The name itself; UsageError lists those there are."""
+    return None if value is None else known_format(value)
 
 
 def complete_format(_ctx: click.Context, _param: click.Parameter, incomplete: str) -> list[CompletionItem]:

@@ -82,6 +82,8 @@ def test_a_source_that_is_not_there_costs_itself_alone(etl, night):
         ('[defaults]\nworkers = "many"', "defaults.workers: "),
         ("[defaults]\nwork = 1", "defaults: unknown key `work`, did you mean `workers`?"),
         ('[defaults]\nredact = "some"', "no redaction policy is called 'some'"),
+        ('[defaults]\nengine = "some"', "no engine is called 'some'; use one of: local, ray"),
+        ('[[sources]]\nname = "a"\npaths = ["x"]\nmax_nesting = 9999', "sources.0.max_nesting: "),
         ('[[sources]]\nname = "a"\npaths = []', "sources.0.paths: "),
         ('[[sources]]\nname = "a"\npaths = ["x"]\nformat = "nothing"', "no format is called 'nothing'"),
         (

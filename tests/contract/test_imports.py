@@ -6,6 +6,8 @@ import ast
 from pathlib import Path
 
 import etl
+from etl.adapter import adapters
+from etl.formats import format_names
 
 PACKAGE = Path(etl.__file__).parent
 GROUPS = {
@@ -15,8 +17,9 @@ GROUPS = {
         "shipped", "tables", "times", "values",
     },
     "reading": {
-        "adapter", "adapters", "beside", "calls", "coerce", "columns", "detection", "discover", "framing", "journal",
-        "listing", "mapped", "mapping", "normalise", "opening", "tabular", "tools", "transcript", "walk", "zipped",
+        "adapter", "adapters", "beside", "calls", "coerce", "columns", "detection", "discover", "formats", "framing",
+        "journal", "listing", "mapped", "mapping", "normalise", "opening", "tabular", "tools", "transcript", "walk",
+        "zipped",
     },
     "storing": {"card", "keys", "lake", "policies", "redact"},
     "asking": {"covered", "frames", "query", "show"},
@@ -91,3 +94,8 @@ def test_imports_point_one_way() -> None:
 
 def test_every_group_is_made_of_parts_that_exist() -> None:
     assert {part for parts in GROUPS.values() for part in parts} <= {_part(path) for path in _modules()}
+
+
+def test_a_format_is_called_like_the_file_that_reads_it() -> None:
+    """So that a name can be checked before any of them is loaded."""
+    assert format_names() == list(adapters())
