@@ -187,7 +187,7 @@ def views(current: str) -> str:
     head, _, rest = current.partition(_BEGIN)
     _, _, tail = rest.partition(_END)
     empties = "".join(
-        f"SET VARIABLE etl_no_{table} = 'SELECT * FROM (SELECT {_nulls(arrow_schema(table))}) WHERE false';\n"
+        f"CREATE OR REPLACE TEMP TABLE etl_no_{table} AS SELECT {_nulls(arrow_schema(table))} WHERE false;\n"
         for table in TABLES
     )
     return f"{head}{_BEGIN}{empties}{_END}{tail}"

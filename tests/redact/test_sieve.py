@@ -17,6 +17,8 @@ LETTERS = "éß密пП\u00a0🔑"
 SIEVES = {"secrets": rules.SIGNS, "personal": personal.SIGNS}
 ONE_PASS = {"secrets": rules._SIEVE, "personal": personal._SIEVE}
 """Those that the product asks, as they are."""
+_SECOND = {engine: [pytest.mark.slow] if engine == "pyperscan" and "hyperscan" in ENGINES else [] for engine in ENGINES}
+"""Where both are there, all signs are compiled for the first alone in `make test`."""
 
 
 def _texts(step: int) -> list[str]:
@@ -28,7 +30,9 @@ def _texts(step: int) -> list[str]:
 
 
 @pytest.mark.parametrize("name", SIEVES)
-@pytest.mark.parametrize("engine", [engine for engine in ENGINES if engine != "re2"])
+@pytest.mark.parametrize(
+    "engine", [pytest.param(engine, marks=_SECOND[engine]) for engine in ENGINES if engine != "re2"]
+)
 def test_one_pass_finds_what_sign_by_sign_finds(name, engine, pytestconfig):
     texts = Texts(pa.array(_texts(1 if pytestconfig.getoption("--thorough") else 16)))
     asked = ONE_PASS[name] if engine == "hyperscan" else Sieve(SIEVES[name], engine)
