@@ -50,7 +50,7 @@ QUESTIONS = (
     Question(
         "What is in the lake?",
         """\
-SELECT adapter, count(*) AS rollouts, sum(n_turns)::BIGINT AS user_turns, sum(n_steps)::BIGINT AS tool_calls,
+SELECT adapter, count(*) AS rollouts, count_if(n_turns > 1) AS with_several_turns, count_if(n_steps > 0) AS with_calls,
        count(reward) AS scored, round(avg(reward), 2) AS mean_reward
 FROM rollouts GROUP BY adapter ORDER BY adapter""",
     ),
@@ -59,7 +59,7 @@ FROM rollouts GROUP BY adapter ORDER BY adapter""",
         """\
 SELECT tool, count(*) AS calls, count_if(status = 'ok') AS ok, count_if(status = 'error') AS error,
        count_if(status = 'missing') AS no_result
-FROM steps GROUP BY tool ORDER BY calls DESC, tool LIMIT 8""",
+FROM steps WHERE NOT inherited GROUP BY tool ORDER BY calls DESC, tool LIMIT 8""",
     ),
     Question(
         "What could not be used, and where does it lie?",
