@@ -17,6 +17,7 @@ from etl.adapters._otlp_provenance import Provenance
 from etl.adapters._otlp_span import Span
 from etl.adapters._otlp_speakers import speakers
 from etl.adapters._otlp_threads import Call, Thread, threads
+from etl.adapters._otlp_together import tell_together
 from etl.adapters._otlp_tools import HANDOFF, ToolMatcher, ToolSpan, answer, read_tool, result_message, unasked
 from etl.adapters._otlp_turn import Memory, Turn
 from etl.adapters._otlp_values import put
@@ -35,6 +36,7 @@ def conversations(
     family = Family(events)
     readings = Readings(read)
     calls = list(speakers(family, readings))
+    tell_together(calls)
     by_scope: dict[str, list[Call]] = {}
     for call in calls:
         by_scope.setdefault(call.span.scope, []).append(call)
