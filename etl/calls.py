@@ -73,37 +73,21 @@ def _is_object(text: str) -> bool:
         return False
 
 
-class StepRow:
-    """A step while its result is awaited."""
+class StepRow(msgspec.Struct, gc=False, eq=False):
+    """A step while its result is awaited; its fields stand as in `StepTuple`."""
 
-    __slots__ = (
-        "actor",
-        "arguments",
-        "at",
-        "call_id",
-        "condition",
-        "duration_ms",
-        "error",
-        "message_index",
-        "name",
-        "raw_arguments",
-        "result_index",
-        "status",
-    )
-
-    def __init__(self, call: ToolCall, call_id: str, parsed: Arguments, message_index: int, at: int | None) -> None:
-        self.call_id = call_id
-        self.name = call.name
-        self.actor = call.actor
-        self.arguments = parsed.text
-        self.raw_arguments = parsed.raw
-        self.message_index = message_index
-        self.result_index: int | None = None
-        self.status = "ok" if call.actor == "server" else "missing"
-        self.condition: str | None = None
-        self.error: str | None = None
-        self.at = at
-        self.duration_ms = call.duration_ms
+    call_id: str
+    tool: str
+    actor: str
+    arguments: str
+    message_index: int
+    result_index: int | None
+    status: str
+    condition: str | None
+    error: str | None
+    raw_arguments: str | None
+    at: int | None
+    duration_ms: float | None
 
 
 class Pairing:
@@ -133,7 +117,11 @@ class Pairing:
         else:
             unique = logged
         self._used.add(unique)
-        step = StepRow(call, unique, parsed, message_index, at)
+        status = "ok" if call.actor == "server" else "missing"
+        step = StepRow(
+            unique, call.name, call.actor, parsed.text, message_index, None, status, None, None, parsed.raw, at,
+            call.duration_ms,
+        )  # fmt: skip
         self.steps.append(step)
         self._open.setdefault(logged or None, []).append(step)
         return step, logged if logged and unique != logged else None
@@ -171,7 +159,7 @@ class Pairing:
         else:
             candidates = [step for waiting in self._open.values() for step in waiting]
         if message.name:
-            candidates = [step for step in candidates if step.name == message.name]
+            candidates = [step for step in candidates if step.tool == message.name]
         else:
             latest = max((step.message_index for step in candidates), default=0)
             candidates = [step for step in candidates if step.message_index == latest]

@@ -228,7 +228,7 @@ def _depth(value: Any, most: int) -> int:
             x
             for item in level
             for x in (item.values() if type(item) is dict else item)
-            if type(x) is dict or type(x) is list
+            if (kind := type(x)) is dict or kind is list
         ]
         depth += 1
     return depth

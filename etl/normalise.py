@@ -10,8 +10,8 @@ from operator import attrgetter
 from typing import Any, NamedTuple
 
 import msgspec
+from msgspec.structs import astuple
 
-from etl.calls import StepRow
 from etl.coerce import Fitting
 from etl.conversation import Conversation, Identity, Message, Tokens
 from etl.decode import encode
@@ -102,7 +102,7 @@ def _row(
 ) -> Row:
     fitting, messages = transcript.fitting, conversation.messages
     identity = identity_of(conversation, file.occurrences)
-    steps = [_step(step) for step in transcript.pairing.steps]
+    steps = [StepTuple._make(astuple(step)) for step in transcript.pairing.steps]
     if transcript.pairing.close():
         flags.add("missing_result")
     started, ended = _span(conversation, transcript)
@@ -111,7 +111,8 @@ def _row(
     if tools is None and conversation.tools not in _NO_TOOLS:
         fitting.miss("tools", conversation.tools)
     status = _status(conversation, messages, steps, flags)
-    prompt = conversation.prompt if conversation.prompt is not None else _prompt(messages)
+    asked = [message.content for message in messages if message.role == "user" and not message.synthetic]
+    prompt = conversation.prompt if conversation.prompt is not None else _prompt(asked)
     reward = fitting.real("reward", conversation.reward)
     sample_index = fitting.small("sample_index", conversation.sample_index)
     seed = fitting.whole("seed", conversation.seed)
@@ -167,7 +168,7 @@ def _row(
         token_ids=aligned[0],
         loss_mask=aligned[1],
         logprobs=aligned[2],
-        n_turns=sum(1 for m in messages if m.role == "user" and not m.synthetic),
+        n_turns=len(asked),
         n_steps=len(steps),
         flags=sorted(flags),
         redactions=None,
@@ -215,13 +216,6 @@ _HASHED_APART = frozenset(
 _said = attrgetter(*(name for name in Row.__struct_fields__ if name not in _HASHED_APART))
 
 
-def _step(step: StepRow) -> StepTuple:
-    return StepTuple(
-        step.call_id, step.name, step.actor, step.arguments, step.message_index, step.result_index, step.status,
-        step.condition, step.error, step.raw_arguments, step.at, step.duration_ms,
-    )  # fmt: skip
-
-
 def _span(conversation: Conversation, transcript: Transcript) -> tuple[int | None, int | None]:
     fitting, ats = transcript.fitting, transcript.ats
     started = fitting.at("started_at", conversation.started_at)
@@ -248,9 +242,8 @@ def _status(conversation: Conversation, messages: list[Message], steps: list[Ste
     return "unknown"
 
 
-def _prompt(messages: list[Message]) -> str | None:
+def _prompt(asked: list[str]) -> str | None:
     """The first thing a person asked, in words where there are any."""
-    asked = [message.content for message in messages if message.role == "user" and not message.synthetic]
     return next((text for text in asked if text), asked[0] if asked else None)
 
 

@@ -16,7 +16,8 @@ EPOCH = dt.datetime(1970, 1, 1, tzinfo=dt.UTC)
 _EARLIEST = 946_684_800  # 2000-01-01
 _LATEST = 4_102_444_800  # 2100-01-01
 _DAY = 86_400_000_000
-_UNITS = ((1, 1_000_000), (1_000, 1_000), (1_000_000, 1))
+_UNITS = tuple((_EARLIEST * unit, _LATEST * unit, 1_000_000 // unit) for unit in (1, 1_000, 1_000_000))
+_EARLIEST_NANOS, _LATEST_NANOS = _EARLIEST * 1_000_000_000, _LATEST * 1_000_000_000
 _NUMBER = re.compile(r"[+-]?\d+(?:\.\d+)?\Z")
 _LONGEST = 40
 """Characters of a text that is remembered with its time."""
@@ -89,11 +90,11 @@ def _odd_text(value: str) -> Instant:
 
 def _number(value: int | float) -> int | None:
     """Seconds, milliseconds, microseconds or nanoseconds: the unit under which it falls between 2000 and 2100."""
-    for unit, micros in _UNITS:
-        if _EARLIEST * unit <= value < _LATEST * unit:
-            return int(value) * micros + (round((value - int(value)) * micros) if type(value) is float else 0)
-    if _EARLIEST * 1_000_000_000 <= value < _LATEST * 1_000_000_000:
+    if _EARLIEST_NANOS <= value < _LATEST_NANOS:
         return int(value) // 1_000
+    for earliest, latest, micros in _UNITS:
+        if earliest <= value < latest:
+            return int(value) * micros + (round((value - int(value)) * micros) if type(value) is float else 0)
     return None
 
 

@@ -70,8 +70,8 @@ class Transcript:
             step, logged = self.pairing.call(
                 call, index, at if call.at is None else self.fitting.at("calls.at", call.at)
             )
-            calls.append((step.call_id, step.name, step.arguments))
-            spoken.append((step.name, step.arguments))
+            calls.append((step.call_id, step.tool, step.arguments))
+            spoken.append((step.tool, step.arguments))
             if logged:
                 renamed[step.call_id] = logged
         self.canonical.append((message.role, message.content, message.reasoning, spoken))

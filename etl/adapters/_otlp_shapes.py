@@ -260,7 +260,8 @@ def _plain_span(item: dict[str, Any]) -> dict[str, Any]:
         put(form, events=[event for event in map(_event, as_list(item["events"])) if event])
     if item.get("links"):
         put(form, links=[_plain_object(link) for link in as_list(item["links"])])
-    put(form, rest={key: item[key] for key in _DROPPED if item.get(key)})
+    if not item.keys().isdisjoint(_DROPPED):
+        put(form, rest={key: item[key] for key in _DROPPED if item.get(key)})
     return form
 
 

@@ -55,10 +55,9 @@ def identifier(value: Any) -> str | None:
     >>> identifier("0xDF8466EEEFD28BD5"), identifier("YdgoL3swLp+JZvH7OCzppQ=="), identifier("0" * 16), identifier("t1")
     ('df8466eeefd28bd5', '61d8282f7b302e9f8966f1fb382ce9a5', None, 't1')
     """
-    if isinstance(value, int) and not isinstance(value, bool):
-        return f"{value:x}" if 0 < value < 1 << 128 else None
     if not isinstance(value, str):
-        return None
+        whole = isinstance(value, int) and not isinstance(value, bool)
+        return f"{value:x}" if whole and 0 < value < 1 << 128 else None
     hexadecimal = _HEX.match(value)
     if hexadecimal:
         digits = hexadecimal[1].lower()
@@ -118,11 +117,11 @@ def plain_attributes(value: Any) -> dict[str, Any]:
         return {key: item for key, item in value.items() if item is not None}
     made: dict[str, Any] = {}
     for pair in value if isinstance(value, list) else ():
-        if isinstance(pair, dict) and isinstance(pair.get("key"), str):
+        if isinstance(pair, dict) and isinstance(key := pair.get("key"), str):
             held = pair.get("value")
             plain = held["stringValue"] if type(held) is dict and "stringValue" in held else value_of(held)
             if plain is not None:
-                made[pair["key"]] = plain
+                made[key] = plain
     return made
 
 
