@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from etl.adapters._mlflow_values import CHUNK, INPUTS, OUTPUTS, REQUEST_ID, is_mlflow, read, values
+from etl.adapters._mlflow_values import CHUNK, INPUTS, OUTPUTS, REQUEST_ID, complete, is_mlflow, read, values
 from etl.adapters._otlp_outside import annotation_form
 from etl.adapters._otlp_shapes import units
 from etl.adapters._otlp_values import identifier, literal, plain_attributes, put
@@ -166,6 +166,7 @@ def _spans(given: list[dict[str, Any]]) -> list[dict[str, Any]]:
         events = form.get("events", [])
         whole = [event for event in events if not str(event.get("name")).startswith(CHUNK)]
         if len(whole) < len(events):
+            complete(attributes.get(OUTPUTS), events)
             form["events"] = whole
             form.setdefault("rest", {})["stream_chunks"] = len(events) - len(whole)
         made.append(form)

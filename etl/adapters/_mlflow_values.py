@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
+from etl.adapters._api_openai import CHAT
 from etl.adapters._usage import tokens
 from etl.decode import JsonError, decode
 
@@ -14,7 +15,7 @@ _USAGE, _COST, _MODEL = "mlflow.chat.tokenUsage", "mlflow.llm.cost", "mlflow.llm
 _REPEATS = ("mlflow.chat.messages", "mlflow.chat.tools")
 """The request once more, in MLflow's own form."""
 CHUNK = "mlflow.chunk.item."
-"""Events of a stream: the response is put together in the span's outputs."""
+"""Events of a stream: the response is put together in the span's outputs, its text alone in some versions."""
 
 
 def is_mlflow(attributes: Mapping[str, Any]) -> bool:
@@ -63,6 +64,26 @@ def read(value: Any) -> Any:
         return decode(value.encode("utf-8", "surrogatepass")).value
     except JsonError:
         return value
+
+
+def complete(said: Any, events: Sequence[Mapping[str, Any]]) -> None:
+    """Give a response what the pieces of its stream have and it has not (its calls), where all of them are there."""
+    choices = said.get("choices") if isinstance(said, dict) else None
+    pieces: dict[str, Any] = {}
+    for event in events:
+        name, fields = str(event.get("name")), event.get("attributes")
+        if name.startswith(CHUNK) and isinstance(fields, dict):
+            pieces[name.removeprefix(CHUNK)] = read(fields.get("mlflow.chunk.value"))
+    listed = [pieces.get(str(number)) for number in range(len(pieces))]
+    chunks = [item for item in listed if isinstance(item, dict) and isinstance(item.get("choices"), list)]
+    if not isinstance(choices, list) or len(chunks) < len(listed):
+        return
+    joined = {item.get("index"): item.get("message") for item in CHAT.joined(chunks).get("choices", ())}
+    for choice in choices:
+        message = choice.get("message") if isinstance(choice, dict) else None
+        whole = joined.get(choice.get("index")) if isinstance(message, dict) else None
+        if isinstance(message, dict) and isinstance(whole, dict):
+            message.update({key: item for key, item in whole.items() if message.get(key) in (None, "", [])})
 
 
 def _counts(usage: Mapping[str, Any], style: Any) -> dict[str, Any]:

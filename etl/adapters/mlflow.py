@@ -21,7 +21,7 @@ class Mlflow(Adapter):
     """Traces and assessments of MLflow."""
 
     name = "mlflow"
-    version = 5
+    version = 6
     about = "MLflow traces: JSON, artifact files, search_traces data frames; assessments"
     scores_share = True
     spans_files = True

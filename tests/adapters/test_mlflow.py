@@ -10,6 +10,7 @@ import pytest
 
 from etl import ingest
 from etl.adapter import Sample
+from etl.adapters._mlflow_values import CHUNK, complete
 from etl.adapters.mlflow import Mlflow
 from tests.lakes import NOW, rows
 
@@ -83,3 +84,46 @@ def test_what_is_no_trace_of_mlflow_is_not_claimed() -> None:
     for value in others:
         assert Mlflow().score(Sample("/a", b"", [value])) == 0.0
     assert Mlflow().score(Sample("/a", b"", [])) == 0.0
+
+
+def _piece(number: int, **delta: Any) -> dict[str, Any]:
+    value = {"object": "chat.completion.chunk", "choices": [{"index": 0, "delta": delta}]}
+    return {"name": f"{CHUNK}{number}", "attributes": {"mlflow.chunk.value": json.dumps(value)}}
+
+
+def _streamed() -> list[dict[str, Any]]:
+    call = {"index": 0, "id": "c1", "type": "function", "function": {"name": "find", "arguments": ""}}
+    pieces = [{"index": 0, "function": {"arguments": text}} for text in ('{"parcel"', ': "P-77"}')]
+    return [_piece(0, role="assistant", content=None, tool_calls=[call]),
+            *(_piece(n, tool_calls=[piece]) for n, piece in enumerate(pieces, 1))]  # fmt: skip
+
+
+def _summed(content: str = "") -> dict[str, Any]:
+    message = {"role": "assistant", "content": content, "tool_calls": None}
+    return {"choices": [{"index": 0, "finish_reason": "tool_calls", "message": message}]}
+
+
+def test_a_response_that_lacks_its_calls_has_them_from_its_stream() -> None:
+    said = _summed()
+    complete(said, [*reversed(_streamed()), {"name": "exception", "attributes": {}}])
+    (call,) = said["choices"][0]["message"]["tool_calls"]
+    assert (call["id"], call["function"]) == ("c1", {"name": "find", "arguments": '{"parcel": "P-77"}'})
+
+
+@pytest.mark.parametrize("events", [_streamed()[1:], [*_streamed(), _piece(4)], []])
+def test_a_stream_with_gaps_adds_nothing(events: list[dict[str, Any]]) -> None:
+    said = _summed("Looking.")
+    complete(said, events)
+    assert said == _summed("Looking.")
+
+
+def test_calls_of_a_stream_are_steps(tmp_path: Path) -> None:
+    line = json.loads((SAMPLES / "traces.jsonl").read_text(encoding="utf-8").splitlines()[1])
+    model = next(span for span in line["data"]["spans"] if "CHAT_MODEL" in str(span["attributes"]))
+    model["attributes"]["mlflow.spanOutputs"] = json.dumps(_summed())
+    model["events"] = _streamed()
+    line["data"]["spans"] = [model]
+    (tmp_path / "traces.jsonl").write_text(json.dumps(line) + "\n", encoding="utf-8")
+    ingest([tmp_path / "traces.jsonl"], lake=tmp_path / "lake", now=NOW, strict=True)
+    (row,) = rows(tmp_path / "lake")
+    assert [(s["tool"], json.loads(s["arguments"])) for s in row["steps"]] == [("find", {"parcel": "P-77"})]
