@@ -104,6 +104,7 @@ def _places(machine: Machine) -> Iterator[tuple[str, str]]:
         ("openhands", machine.placed("OPENHANDS_PERSISTENCE_DIR", ".openhands"), ("conversations", "sessions")),
         ("cursor", [machine.home / ".cursor"], ("projects/*/agent-transcripts", "chats/*/*/store.db")),
         ("cline", machine.placed("CLINE_DIR", ".cline"), ("data/tasks",)),
+        ("cline_sessions", machine.placed("CLINE_DIR", ".cline"), ("data/sessions",)),
         ("continue_dev", machine.placed("CONTINUE_GLOBAL_DIR", ".continue"), ("sessions",)),
         ("zed", [machine.data / "zed", *(root / "Zed" for root in machine.support)], ("threads/threads.db",)),
         ("zed", [machine.config / "zed"], ("conversations/*.zed.json",)),

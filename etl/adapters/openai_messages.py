@@ -59,9 +59,12 @@ _SCORED = (
     frozenset({"schema_version", "scenario_id"}),
     frozenset({"schema_version", "loss_mask"}),
     frozenset({"core_memory", "in_context_message_indices"}),
+    frozenset({"sessionId", "updated_at", "agent"}),
+    frozenset({"source_message_count", "updated_at"}),
 )
 """Keys that make a record more than a plain chat: an attempt at a task (verifiers, Inspect, mini-SWE-agent, TRL), a
-session of Hermes or a thread of Amp that is written anew as it grows, a training row of whileai, an agent of Letta."""
+session of Hermes or Cline or a thread of Amp that is written anew as it grows, a training row of whileai, an agent of
+Letta."""
 
 _GOOSE = ("toolRequest", "toolResponse")
 """Parts that goose alone writes."""
