@@ -25,7 +25,7 @@ _PAGES = ("results", "batch", "events", "data")
 _TYPES = {"$ai_generation": "llm", "$ai_embedding": "embedding", "$ai_span": "chain", "$ai_trace": "chain"}
 _JUDGED = frozenset({"$ai_metric", "$ai_feedback"})
 _ENVELOPE = frozenset({
-    "uuid", "event", "distinct_id", "timestamp", "properties", "elements", "elements_chain", "person", "person_id",
+    "uuid", "event", "timestamp", "properties", "elements", "elements_chain", "person", "person_id",
     "team_id", "api_key", "person_properties", "set", "set_once", "site_url", "created_at", "inserted_at",
     "_inserted_at", "id", "type",
 })  # fmt: skip
