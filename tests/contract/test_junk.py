@@ -2,29 +2,61 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
+from collections.abc import Iterator
 from typing import Any
 
+from etl.row import Row
 from tests.contract.harness import SampleLog, check_row, every_sample, read, stored
 from tests.contract.junk import KINDS, fields, spoiled, values
+
+TOGETHER = 200
+"""Rows that are checked at once."""
 
 
 @every_sample
 def test_junk_in_every_field(sample: SampleLog, thorough: bool) -> None:
     """Every field and kind with `--thorough` (as in `make check`), else one in 48 of all that there is for a sample."""
     seen: set[str] = set()
+    made: list[tuple[str, Row]] = []
     for number, field in enumerate(fields(sample.adapter)[sample.name]):
         for place, (kind, data) in enumerate(spoiled(sample.name, field)):
             if not thorough and (13 * number + place) % 48:
                 continue
-            try:
+            where = f"{kind} in the place of `{field.path}` of record {field.record}"
+            with _named(where):
                 new = [row for row in read(data(), sample.adapter).parsed if row.row_hash not in seen]
-                for row in stored(new) if new else ():
-                    check_row(row)
-            except Exception as error:
-                error.add_note(f"{kind} in the place of `{field.path}` of record {field.record}")
-                raise
+            made += [(where, row) for row in new]
             seen.update(row.row_hash for row in new)
+            if len(made) > TOGETHER:
+                _check(made)
+                made.clear()
+    _check(made)
+
+
+def _check(made: list[tuple[str, Row]]) -> None:
+    """All are rows: stored together, which costs what storing one does, and where that fails one by one."""
+    try:
+        kept = stored([row for _, row in made])
+    except Exception:
+        for where, row in made:
+            with _named(where):
+                stored([row])
+        raise
+    for (where, _), values_of in zip(made, kept, strict=True):
+        with _named(where):
+            check_row(values_of)
+
+
+@contextlib.contextmanager
+def _named(where: str) -> Iterator[None]:
+    """A failure says where."""
+    try:
+        yield
+    except Exception as error:
+        error.add_note(where)
+        raise
 
 
 @every_sample
