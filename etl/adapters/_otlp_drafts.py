@@ -24,6 +24,8 @@ class Piece(msgspec.Struct, eq=False):
     call: Call
     start: int = 0
     end: int = 0
+    begun: int | None = None
+    """When the tool began that it tells of, where no answer asked for it."""
 
 
 class Draft:

@@ -313,6 +313,7 @@ def unasked(tool: ToolSpan, draft: Draft) -> None:
         piece = Piece(
             Message("assistant", calls=[call], at=tool.span.start_raw, extra=extra),
             around.call if around is not None else draft.thread.calls[0],
+            begun=tool.span.start,
         )
         draft.pieces.insert(place, piece)
         place += 1
@@ -323,15 +324,22 @@ def _silent(message: Message) -> bool:
     return not message.content and bool(message.extra and message.extra.get(UNCAPTURED))
 
 
+def _is_asked(message: Message) -> bool:
+    return message.inherited or message.role in ("system", "developer", "user")
+
+
 def _place(draft: Draft, span: Span) -> int:
-    """The place after everything that was said before the span began."""
+    """The place after everything that was said before the span began, and after what was asked at first."""
     if span.start is None:
         return len(draft.pieces)
     place = 0
+    while place < len(draft.pieces) and _is_asked(draft.pieces[place].message):
+        place += 1
     for index, piece in enumerate(draft.pieces):
         said = piece.call.span.end if piece.message.role == "assistant" else piece.call.span.start
+        said = said if piece.begun is None else piece.begun
         if said is None or said <= span.start:
-            place = index + 1
+            place = max(place, index + 1)
     while place < len(draft.pieces) and draft.pieces[place].message.role == "tool":
         place += 1
     return place

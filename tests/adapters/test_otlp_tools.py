@@ -187,3 +187,13 @@ def test_results_of_calls_without_ids_stay_with_the_call_whose_arguments_they_ha
     results = [row.messages[step.result_index].content for step in made.steps if step.result_index is not None]
     assert [step.arguments for step in made.steps] == ['{"x":1}', '{"x":2}']
     assert results == ["one", "two"]
+
+
+def test_tools_that_ran_before_a_model_stand_in_their_order_after_what_was_asked() -> None:
+    ran = [tool(number, number, number + 0.5, f"t{number}", result="r") for number in (3, 4, 5)]
+    asked, said = [text("system", "Be brief."), text("user", "Look.")], [text("assistant", "Done.", "stop")]
+    (row,) = rows_of(*reversed(ran), chat(2, 9, 10, asked, said))
+    assert [message.role for message in row.messages[:2]] == ["system", "user"]
+    calls = [call.name for message in row.messages for call in message.calls or ()]
+    assert calls == ["t3", "t4", "t5"]
+    assert row.messages[-1].content == "Done."
