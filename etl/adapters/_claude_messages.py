@@ -51,8 +51,6 @@ class Transcript:
         """Where, and with which version, the session began: the first value of each of `_SESSION_KEYS`."""
         self._current: dict[str, Any] = {}
         """The values of `_SESSION_KEYS` as the messages so far have them."""
-        self._repeated: tuple[Any, ...] = ()
-        """What of them the line before had, by their names: most lines repeat it."""
         self._items: list[Message | Response] = []
         self._notes: dict[int, list[Any]] = {}
         self._by_id: dict[str, Response] = {}
@@ -85,7 +83,8 @@ class Transcript:
         before: list[Any] = self._notes.get(-1, [])
         for index, item in enumerate(self._items):
             one, *more = item.messages() if isinstance(item, Response) else [item]
-            notes, before = before + self._notes[index] if index in self._notes else before, []
+            notes = before + self._notes.get(index, [])
+            before = []
             if notes:
                 one.extra = {**(one.extra or {}), "notes": notes}
             made += [one, *more]
@@ -258,12 +257,7 @@ class Transcript:
         """Every key of a line that nothing else holds."""
         extra: dict[str, Any] = {}
         values, current = line.value, self._current
-        beside, repeating, others = _beside(tuple(values))
-        repeated = (repeating, [values[key] for key in repeating])
-        if repeated == self._repeated:
-            beside = others
-        self._repeated = repeated
-        for key in beside:
+        for key in _beside(tuple(values)):
             value = values[key]
             if value is None or (value is False and key[:2] == "is"):
                 continue
@@ -291,13 +285,9 @@ class Transcript:
 
 
 @functools.lru_cache(1024)
-def _beside(keys: tuple[str, ...]) -> tuple[tuple[str, ...], tuple[str, ...], tuple[str, ...]]:
-    """The keys of a line that say more than its place: all, those of the session, the others. Most lines of a log have
-    the same few sets of keys.
-    """
-    beside = tuple(key for key in keys if key not in _STRUCTURE)
-    repeating = tuple(key for key in beside if key in _SESSION_KEYS)
-    return beside, repeating, tuple(key for key in beside if key not in _SESSION_KEYS)
+def _beside(keys: tuple[str, ...]) -> tuple[str, ...]:
+    """The keys of a line that say more than its place: most lines of a log have the same few sets of keys."""
+    return tuple(key for key in keys if key not in _STRUCTURE)
 
 
 def _runs(blocks: list[Any], harness: bool) -> list[tuple[bool, list[Any]]]:
