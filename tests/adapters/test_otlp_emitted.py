@@ -67,6 +67,23 @@ class Emitted:
             about = {"model": told.get("llm.model_name"), "metadata": metadata}
             yield runs.observation(sort, at, 30, parent, id=name, name=name, **words, **about)
 
+    def as_phoenix(self) -> Iterator[dict[str, Any]]:
+        """The same as Phoenix gives its spans away."""
+        ids = {name: number for number, (name, *_) in enumerate(self.spans, 1)}
+        for name, at, parent, told in self.spans:
+            yield {
+                "name": name,
+                "span_kind": told["openinference.span.kind"],
+                "context": {"trace_id": "5f1c" * 8, "span_id": f"{ids[name]:016x}"},
+                "parent_id": None if parent is None else f"{ids[parent]:016x}",
+                "start_time": runs.at(at),
+                "end_time": runs.at(30),
+                "status_code": "OK",
+                "status_message": "",
+                "attributes": {key: value for key, value in told.items() if value is not None},
+                "events": [],
+            }
+
 
 def _kind(kind: str, **more: Any) -> dict[str, Any]:
     return {"openinference.span.kind": kind, **more}
@@ -122,13 +139,14 @@ def _pieces(text: str) -> list[str]:
 
 
 def _row(made: Emitted, tool: str) -> dict[str, Any]:
-    spans = made.as_otlp() if tool == "otlp" else list(made.as_langfuse())
+    ways = {"otlp": made.as_otlp, "langfuse": made.as_langfuse, "phoenix": made.as_phoenix}
+    spans = list(ways[tool]())
     random.Random(1).shuffle(spans)
     (row,) = runs.read(tool, [batch(spans)] if tool == "otlp" else spans)
     return row
 
 
-@pytest.mark.parametrize("tool", ["otlp", "langfuse"])
+@pytest.mark.parametrize("tool", ["otlp", "langfuse", "phoenix"])
 @pytest.mark.parametrize("tool_events", [True, False])
 @pytest.mark.parametrize("first_answer", [True, False])
 @pytest.mark.parametrize("cut", [0, 9])
@@ -150,7 +168,7 @@ def test_events_of_one_execution_are_told_once(tool: str, tool_events: bool, fir
     assert row["n_records"] == len(made.spans)
 
 
-@pytest.mark.parametrize("tool", ["otlp", "langfuse"])
+@pytest.mark.parametrize("tool", ["otlp", "langfuse", "phoenix"])
 def test_a_tool_that_failed_and_one_that_was_tried_again(tool: str) -> None:
     made = Emitted()
     one = made.group(1, 1)
