@@ -91,31 +91,29 @@ FROM (
 CREATE OR REPLACE TEMP MACRO etl_taken_over(s, prompt_len, parent_id) AS
     s.message_index < prompt_len AND (s.actor <> 'user' OR parent_id IS NOT NULL);
 
--- Which of them are the only trace of the call in the lake. A row that came from a row of the lake has none: what it took
--- over stands there. Of other rows (their parent was never logged, or forgotten; or the log shows but the end of each
--- conversation, as scored answers do) that begin with the same calls, the first has them.
+-- Which of them are the only trace of the call. Those of a row that names the one it came from are that one's. Where the log
+-- shows but the end of each conversation (scored answers, both sides of a preference), nobody has them: of the rows of one group or
+-- conversation that begin with the same calls, one that made them itself has them, else the first. (Looked for within source and
+-- day, so that a question about one partition opens no other.)
+CREATE OR REPLACE TEMP MACRO etl_kin(group_id, conversation_id, rollout_id) AS coalesce(group_id, conversation_id, rollout_id);
 CREATE OR REPLACE TEMP VIEW etl_only_traces AS
-WITH heirs AS MATERIALIZED (
-    SELECT rollout_id, source, parent_id, coalesce(parent_id, group_id, conversation_id, rollout_id) AS kin FROM rollouts_stored
-    WHERE coalesce(list_bool_or(list_transform(steps, lambda s: etl_taken_over(s, prompt_len, parent_id))), false)
-), parents AS (
-    SELECT rollout_id AS parent_id FROM rollouts_stored WHERE rollout_id IN (SELECT parent_id FROM heirs)
-), kinless AS (
-    SELECT DISTINCT source, kin FROM heirs ANTI JOIN parents USING (parent_id)
-), told AS (
-    SELECT rollout_id, source, kin, prompt_len, parent_id, unnest(steps) AS s, unnest(range(len(steps)))::INTEGER AS step_index
-    FROM (
-        SELECT rollout_id, source, coalesce(parent_id, group_id, conversation_id, rollout_id) AS kin, prompt_len, parent_id, steps
-        FROM rollouts_stored
-    ) JOIN kinless USING (source, kin)
-)
-SELECT rollout_id AS heir, list(step_index) AS only_here
+SELECT rollout_id AS heir, source, day, list(step_index) AS only_here
 FROM (
     SELECT
-        rollout_id, step_index, etl_taken_over(s, prompt_len, parent_id) AS taken_over,
-        row_number() OVER (PARTITION BY source, kin, step_index, s.tool, s.arguments ORDER BY taken_over, rollout_id) AS copy
-    FROM told
-) WHERE taken_over AND copy = 1 GROUP BY rollout_id;
+        rollout_id, source, day, step_index, etl_taken_over(s, prompt_len, NULL) AS taken_over,
+        row_number() OVER (PARTITION BY source, day, kin, step_index, s.tool, s.arguments ORDER BY taken_over, rollout_id) AS copy
+    FROM (
+        SELECT rollout_id, source, day, kin, prompt_len, unnest(steps) AS s, unnest(range(len(steps)))::INTEGER AS step_index
+        FROM (
+            SELECT rollout_id, source, day, etl_kin(group_id, conversation_id, rollout_id) AS kin, prompt_len, steps
+            FROM rollouts_stored WHERE parent_id IS NULL
+        ) JOIN (
+            SELECT DISTINCT source, day, etl_kin(group_id, conversation_id, rollout_id) AS kin FROM rollouts_stored
+            WHERE parent_id IS NULL
+                AND coalesce(list_bool_or(list_transform(steps, lambda s: etl_taken_over(s, prompt_len, NULL))), false)
+        ) USING (source, day, kin)
+    )
+) WHERE taken_over AND copy = 1 GROUP BY rollout_id, source, day;
 
 -- One row per tool call, with the text that came back. Branches, resumed copies and answers given again repeat calls that
 -- another row of the lake has: these are `inherited`, and whoever counts calls leaves them out (WHERE NOT inherited).
@@ -129,7 +127,7 @@ FROM (
     SELECT
         rollout_id, task_id, source, day, origin, model, parent_id, prompt_len, only_here, messages,
         unnest(steps) AS s, unnest(range(len(steps)))::INTEGER AS step_index
-    FROM rollouts_stored LEFT JOIN etl_only_traces ON heir = rollout_id
+    FROM (FROM rollouts_stored SELECT *, rollout_id AS heir) LEFT JOIN etl_only_traces USING (heir, source, day)
 );
 CREATE OR REPLACE TEMP VIEW steps AS SELECT * EXCLUDE (messages) FROM etl_steps;
 
@@ -295,7 +293,7 @@ FROM (
                 list_filter(list_transform(steps, lambda s, i: CASE WHEN s.actor = 'agent' THEN
                     etl_taken_over(s, prompt_len, parent_id) AND NOT coalesce(list_contains(only_here, i - 1), false)
                 END), lambda x: x IS NOT NULL) AS inherited
-            FROM rollouts_stored LEFT JOIN etl_only_traces ON heir = rollout_id
+            FROM (FROM rollouts_stored SELECT *, rollout_id AS heir) LEFT JOIN etl_only_traces USING (heir, source, day)
         )
     )
 ) WHERE NOT is_inherited;

@@ -226,7 +226,7 @@ def test_a_call_counts_once_however_many_rows_repeat_it(ask: Ask, tmp_path: Path
 
 @pytest.mark.parametrize(
     "kin",
-    [{"parent_id": "r_gone"}, {"group_id": "g"}, {"conversation_id": "c"}],
+    [{"group_id": "g"}, {"conversation_id": "c"}],
     ids=lambda kin: next(iter(kin)),
 )
 def test_a_call_of_which_the_lake_has_only_copies_counts_once(ask: Ask, tmp_path: Path, kin: dict[str, Any]) -> None:
