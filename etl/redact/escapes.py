@@ -64,15 +64,8 @@ class View:
     @functools.cached_property
     def _map(self) -> tuple[list[int], list[int]]:
         """Where an escape has just ended, in the view and in the raw text. Few views are ever asked for it."""
-        view_at: list[int] = []
-        raw_at: list[int] = []
-        shrunk = 0
-        for match in _ESCAPE.finditer(self.raw):
-            end = match.end()
-            shrunk += end - match.start() - 1
-            view_at.append(end - shrunk)
-            raw_at.append(end)
-        return view_at, raw_at
+        starts, ends = _escapes(self.raw)
+        return (ends - np.cumsum(ends - starts - 1)).tolist(), ends.tolist()
 
     def places(self, literal: str, *, lower: bool = True) -> Sequence[int]:
         """Where a literal stands in the view; by default one in lower case, found in any case."""
@@ -121,6 +114,24 @@ def _places(text: str, literal: str) -> Iterator[int]:
 def _run_before(raw: str, position: int) -> int:
     """How many backslashes stand right before a position."""
     return position - len(raw[:position].rstrip("\\")) if position and raw[position - 1] == "\\" else 0
+
+
+def _escapes(raw: str) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """Where each match of `_ESCAPE` begins and ends."""
+    letters = np.frombuffer(raw.encode("utf-32-le", "surrogatepass"), np.uint32)
+    marks = np.flatnonzero(letters == _BACKSLASH)
+    if not len(marks):
+        return marks, marks
+    first = np.diff(marks, prepend=-2) > 1
+    starts, stops = marks[first], marks[np.append(first[1:], True)] + 1
+    following = np.append(letters, 0)[stops]
+    ends = stops + ((following < 0x80) & (MEANT[following & 0x7F] > 0))
+    for place in np.flatnonzero(following == _U).tolist():
+        code = _ESCAPE.match(raw, int(starts[place]))
+        ends[place] = code.end() if code else stops[place]
+    real = (ends > stops) | (stops - starts > 1)
+    inside = np.append(False, ends[:-1] > starts[1:])
+    return starts[real & ~inside], ends[real & ~inside]
 
 
 def _flat(raw: str) -> str:

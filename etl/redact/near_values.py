@@ -19,17 +19,20 @@ _WITHIN = regex(r"[=:/&~+>-]")
 _LONGEST = 500
 """A longer run may be one value or several."""
 _SPECIAL_IN = re.compile(rb"[!#$^~@%*&?+=]")
-IN_BARE, IN_QUOTES = r"[^\s\"'`<>(){}\[\],;|\\?]", r"[^\"'`\s\\<>]"
+IN_BARE, IN_QUOTES = r"[!#-&*+\--:=@-Z^_a-z~]", r"[!#-&(-;=?-\[\]-_a-~]"
+_GAP = r"{0,24}"
+"""Matches that go on and on are told of at every character; a longer value has ten characters beside a digit."""
 TWO_DIGITS = (
-    rf"(?:[A-Za-z]{IN_BARE}*[0-9]{IN_BARE}*[0-9]|[0-9]{IN_BARE}*[A-Za-z]{IN_BARE}*[0-9]"
-    rf"|[0-9]{IN_BARE}*[0-9]{IN_BARE}*[A-Za-z])"
+    rf"(?:[A-Za-z]{IN_BARE}{_GAP}[0-9]{IN_BARE}{_GAP}[0-9]|[0-9]{IN_BARE}{_GAP}[A-Za-z]{IN_BARE}{_GAP}[0-9]"
+    rf"|[0-9]{IN_BARE}{_GAP}[0-9]{IN_BARE}{_GAP}[A-Za-z]|[0-9]{IN_BARE}{{10}}|{IN_BARE}{{10}}[0-9])"
 )
 """In a bare value with two digits and a letter."""
-BOTH = rf"(?:[0-9]{IN_QUOTES}*[A-Za-z]|[A-Za-z]{IN_QUOTES}*[0-9])"
+BOTH = rf"(?:[0-9]{IN_QUOTES}{{0,128}}[A-Za-z]|[A-Za-z]{IN_QUOTES}{{0,128}}[0-9])"
+"""In a memorable value with digits and letters."""
 STRONG_ENOUGH = (
-    rf"(?:[0-9]{IN_QUOTES}*[A-Za-z]{IN_QUOTES}*[0-9]|[A-Za-z]{IN_QUOTES}*[0-9]{IN_QUOTES}*[0-9]"
-    rf"|[0-9]{IN_QUOTES}*[0-9]{IN_QUOTES}*[A-Za-z]"
-    rf"|[0-9]{IN_QUOTES}*[!#$^~@%*&?+=]|[!#$^~@%*&?+=]{IN_QUOTES}*[0-9]"
+    rf"(?:[0-9]{IN_QUOTES}{_GAP}[A-Za-z]{IN_QUOTES}{_GAP}[0-9]|[A-Za-z]{IN_QUOTES}{_GAP}[0-9]{IN_QUOTES}{_GAP}[0-9]"
+    rf"|[0-9]{IN_QUOTES}{_GAP}[0-9]{IN_QUOTES}{_GAP}[A-Za-z]"
+    rf"|[0-9]{IN_QUOTES}{_GAP}[!#$^~@%*&?+=]|[!#$^~@%*&?+=]{IN_QUOTES}{_GAP}[0-9]"
     rf"|[0-9]{IN_QUOTES}{{10}}|{IN_QUOTES}{{10}}[0-9])"
 )
 """In every value that looks chosen or random and has both digits and letters."""

@@ -340,10 +340,10 @@ KINDS = (
         (
             Closer(rf"{_ANY_NOUN}[\x00-\x7f]{{0,{_REACH}}}{STRONG_ENOUGH}", has_value),
             Closer(rf"{_CALLED}(?i:{'|'.join(_STEMS)})", _has_value_before),
-            Closer(rf"{_OF_PASSWORD}[\x00-\x7f]{{0,{_REACH}}}{_HANDED_FAR}{IN_QUOTES}*{BOTH}"),
-            Closer(rf"{_OF_PASSWORD}{_HANDED_CLOSE}{IN_QUOTES}*{BOTH}"),
+            Closer(rf"{_OF_PASSWORD}[\x00-\x7f]{{0,{_REACH}}}{_HANDED_FAR}{IN_QUOTES}{{0,128}}{BOTH}"),
+            Closer(rf"{_OF_PASSWORD}{_HANDED_CLOSE}{IN_QUOTES}{{0,128}}{BOTH}"),
             Closer(rf"{_OF_PASSWORD}(?i: (?:is|was|to|be|will be|of|with|=)){{0,2}}[:=]? [\"'`]?[=:~>+-]*{TWO_DIGITS}"),
-            Closer(rf"{_ANY_NOUN}[\w-]{{0,6}}\([bfruN@]{{0,2}}[\"'](?:{IN_QUOTES}{{16}}|{IN_QUOTES}*{BOTH})"),
+            Closer(rf"{_ANY_NOUN}[\w-]{{0,6}}\([bfruN@]{{0,2}}[\"'](?:{IN_QUOTES}{{16}})"),
         ),
     ),
     Kind(

@@ -13,7 +13,7 @@ from typing import Literal, NamedTuple
 
 from etl.redact.credentials import is_of_text, is_owner, is_value, looks_chosen, looks_random, memorable, phrased
 from etl.redact.escapes import View
-from etl.redact.families import Kind
+from etl.redact.families import Kind, closers
 from etl.redact.regex import regex
 from etl.redact.spans import Span
 
@@ -38,6 +38,8 @@ class Saying(NamedTuple):
     """The form ends where the literal begins."""
     alone: bool = False
     """A letter before the literal makes it another word."""
+    closer: str = ""
+    """What a suspicious view must match besides, where the sign is in many (`families.Closer`)."""
 
 
 def _form(pattern: str) -> re.Pattern[str]:
@@ -98,6 +100,10 @@ _BELOW = (
 _SIGN_NOUN = "(?:" + re.sub(r"\[\?([a-z]?)\]", r"(?:[^ -~]|[?\1])", _NOUN.removesuffix(r"|pw|pwd|pass)")) + "))"
 _TOLD_SIGN = rf"(?i:{_SIGN_NOUN}[^\n :=]*[ :=])"
 _SHORT_SIGN = r"(?i:(?:^|[^a-z])(?:pw|pwd|pass|sandi|parole|geslo)'?s?:? )"
+_SHORT_CLOSER = (
+    r"(?i:(?:pwd?|pass|sandi(?:nya)?|parole|geslo)(?:[ '][ -~]{0,420})?(?:is|was|are|be|to|as|ist|lautet|lauten|war"
+    r"|es|est|era|\?|sera|jest|heter|je|er|ir|este|yra|adalah|ialah|l|on|'s|=>|->|:|=)[ -~]{0,90} [\"'`*(]{0,3}[^\s\"'`<>]{6})"
+)
 _ASKED = (
     r"password[^\n]{0,40}\?[\"']?[ \n]{1,3}[^\n:]{0,24}?(?:it'?s|it[ ]is|sure[,:]|: ?|- )[ ]?(?:it'?s |it is )?"
     r"[\"'`]?(?P<value>[^\s\"'`,]{6,64})(?=[\"'`.,!]{0,3}(?:[ ]?\n|\Z|[\"'`]|[ ]))"
@@ -187,7 +193,7 @@ _CHANGED = regex(
 _TRAILING = ".,;:!?)]}>*"
 _SAYINGS = (
     Saying(_NOUNS, _form(_TOLD), _TOLD_SIGN),
-    Saying(_SHORT, _form(_TOLD), _SHORT_SIGN, alone=True),
+    Saying(_SHORT, _form(_TOLD), _SHORT_SIGN, alone=True, closer=_SHORT_CLOSER),
     Saying((*_NOUNS, "pw"), _form(_BELOW), rf"(?i:{_SIGN_NOUN}[^\n]*(?:is|ist|:):? *\n)|(?i:(?:^"
         rf"|[^a-z])pwd?[^\n]*(?:is|:):? *\n)", "chosen"),
     Saying(("password",), _form(_ASKED), r"(?i:password[^\n]*\?)"),
@@ -271,5 +277,6 @@ def _is_key(match: re.Match[str], value: str, text: str) -> bool:
 
 
 KINDS = tuple(
-    Kind(f"saying {place}", saying.sign, functools.partial(_said, saying)) for place, saying in enumerate(_SAYINGS)
+    Kind(f"saying {place}", saying.sign, functools.partial(_said, saying), closers(saying.closer))
+    for place, saying in enumerate(_SAYINGS)
 )

@@ -105,3 +105,19 @@ def test_texts_are_shown_together_as_their_views_show_them(texts: list[str], dat
     assert shown == b"".join(b"\n\n" + each for each in [*views, b""])
     assert [shown[start : start + len(view)] for start, view in zip(starts, views, strict=False)] == views
     assert starts[-1] == len(shown)
+
+
+_ESCAPE = re.compile(
+    r"""\\+(?:u[dD][89abAB][0-9a-fA-F]{2}\\+u[dD][c-fC-F][0-9a-fA-F]{2}|u[0-9a-fA-F]{4}|[nrtbf"'/])|\\{2,}"""
+)
+
+
+@given(st.lists(_CODED | _PIECES, max_size=9).map("".join))
+def test_places_of_a_view_lead_back_to_those_of_its_text(text: str) -> None:
+    places, at = [0], 0
+    while at < len(text):
+        escape = _ESCAPE.match(text, at)
+        at = escape.end() if escape else at + 1
+        places.append(at)
+    view = View(text)
+    assert [view.raw_at(place) for place in range(len(view.text) + 1)] == places
