@@ -102,8 +102,9 @@ def warn_of_milder(report: Report, lake: str, policy: str) -> None:
             mended = "" if policy == "none" else "; `etl redact --check` mends what is in"
             note(
                 harmless_line(
-                    f"{source} was read under --redact {policy}, and rows of it went through {before} before: what "
-                    f"{before} would have replaced is in the lake now. Read it under --redact {before}{mended}"
+                    f"{source} was read under --redact {policy}, and rows of it went through {before} before: new "
+                    f"rows, rejects and names of files may hold what {before} would have replaced. Read it under "
+                    f"--redact {before}{mended}"
                 )
             )
 
