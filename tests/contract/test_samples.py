@@ -152,10 +152,12 @@ def test_rows_and_accounts_are_sound(turn: int, ingested: Callable[[int], Ingest
 
 
 def test_samples_read_again_elsewhere_and_backwards_change_nothing(tmp_path: Path, thorough: bool) -> None:
-    """All samples with `--thorough`, else one of every second adapter."""
+    """All samples with `--thorough`, else one of every second adapter, which alone gives a row."""
     asked = [*adapters()] if thorough else [*adapters()][::2]
     chosen = [sample for sample in sample_logs() if sample.adapter.name in asked]
-    paths = [sample.path for sample in chosen if thorough or not TURNS[sample.name]]
+    if not thorough:
+        chosen = [*{sample.adapter.name: sample for sample in reversed(chosen) if whole(sample).parsed}.values()]
+    paths = [sample.path for sample in chosen]
     lake, backwards = (
         _ingested(paths, tmp_path / f"{name}", order) for name, order in (("a", list), ("b", _backwards))
     )
