@@ -142,9 +142,7 @@ def _row(
         prompt=prompt,
         messages=transcript.messages,
         message_info=transcript.info,
-        prompt_len=next(
-            (i for i, m in enumerate(messages) if m.role == "assistant" and not m.inherited), len(messages)
-        ),
+        prompt_len=next((i for i, m in enumerate(messages) if not m.inherited and _is_turn(m)), len(messages)),
         steps=steps,
         final_text=next((m.content for m in reversed(messages) if m.role == "assistant" and not m.synthetic), None),
         tools=tools,
@@ -185,6 +183,11 @@ def _row(
     )
     row.row_hash = _row_hash(row)
     return row
+
+
+def _is_turn(message: Message) -> bool:
+    """Whether the agent took it: it calls tools also where the log gives it a role that nobody knows."""
+    return message.role == "assistant" or any(call.actor != "user" for call in message.calls or ())
 
 
 def _row_hash(row: Row) -> str:
