@@ -50,9 +50,10 @@ class Gone:
 
     def told(self, changes: Sequence[Change]) -> Sequence[Change]:
         """The same files, which were found."""
-        for change in changes if self._folders else ():
-            self._kept += not change.is_read
+        below = tuple(self._folders)
+        for change in changes if below else ():
             file = change.file
+            self._kept += not change.is_read and file.uri.startswith(below)
             if not file.uri.startswith(file.place):
                 self._named.add(file.uri)  # nothing lies there by that name
         return changes

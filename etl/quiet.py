@@ -193,7 +193,7 @@ def _note(place: Place) -> Mapping[str, Any]:
     """What is noted of a lake; nothing where that cannot be read."""
     try:
         told = json.loads((place.root / NOTE).read_text(encoding="utf-8"))
-    except (OSError, ValueError):
+    except (OSError, ValueError, RecursionError):
         return {}
     return told if isinstance(told, dict) else {}
 

@@ -101,6 +101,7 @@ CHANGES: dict[str, Callable[[Path, Path], object]] = {
     "no checkpoint": lambda _logs, lake: (lake / "events" / "_delta_log" / "_last_checkpoint").unlink(),
     "no note": lambda _logs, lake: (lake / NOTE).unlink(missing_ok=True),
     "torn note": lambda _logs, lake: (lake / NOTE).write_text('{"lake": '),
+    "deep note": lambda _logs, lake: (lake / NOTE).write_text("[" * 100_000),
     "other note": lambda _logs, lake: (lake / NOTE).write_text('{"lake": [], "runs": {}}'),
 }
 """What may have happened since the night before, to the logs and to the lake."""
@@ -183,9 +184,12 @@ def test_what_another_commits_meanwhile_is_noted_by_nobody(begun: Path, monkeypa
 
 
 @pytest.mark.parametrize("modified", ["later", "this second"])
-def test_what_changes_in_the_moment_in_which_it_is_read_is_seen(tmp_path: Path, modified: str) -> None:
+def test_what_changes_in_the_moment_in_which_it_is_read_is_seen(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, modified: str
+) -> None:
     """The same size, the same time: only its digest tells."""
     now = time.time_ns()
+    monkeypatch.setattr(time, "time_ns", lambda: now)  # a slow machine reads it in the same moment too
     at = now + 10**12 + 1 if modified == "later" else now // 10**9 * 10**9
     path = tmp_path / "logs" / "a.jsonl"
     _write(path, 0)

@@ -68,3 +68,14 @@ def test_what_is_gone_is_counted_and_its_rows_stay(tmp_path: Path) -> None:
     assert _night(tmp_path) == {"seen": 3, "unchanged": 3, "vanished": 1}
     assert _night(tmp_path, exclude=["3.jsonl"]) == {"seen": 2, "unchanged": 2, "vanished": 1}
     assert len(rows(tmp_path / "lake")) == 5
+
+
+def test_what_is_gone_is_counted_beside_files_of_other_places(tmp_path: Path) -> None:
+    for number in range(3):
+        _write(tmp_path, f"{number}.jsonl", LINES[number])
+    beside = tmp_path / "beside.jsonl"
+    beside.write_bytes(LINES[7])
+    for gone in (0, 1, 2):
+        counts = ingest([tmp_path / "logs", beside], lake=tmp_path / "lake", now=NOW).state_counts()
+        assert (counts["seen"], counts["vanished"]) == (4 - gone, gone)
+        (tmp_path / "logs" / f"{gone}.jsonl").unlink()
