@@ -28,6 +28,7 @@ _WHOLE = frozenset(
 """Kinds of channels that are a conversation."""
 _HELD = frozenset({"id", "type", "timestamp", "content", "author", "attachments", "embeds", "stickers", "reference"})
 _EVENT = "channel_event"
+_EMPTY = "empty_channel"
 
 
 class DiscordExport(ClaimAdapter):
@@ -39,7 +40,8 @@ class DiscordExport(ClaimAdapter):
     )
     splits = True
     ignores: ClassVar[dict[str, str]] = {
-        _EVENT: "somebody joined, a message was pinned, a call began: nothing was said"
+        _EVENT: "somebody joined, a message was pinned, a call began: nothing was said",
+        _EMPTY: "a channel without messages",
     }
 
     def claim(self, value: dict[str, Any]) -> float:
@@ -84,6 +86,8 @@ def _channel(record: Record, value: dict[str, Any]) -> Iterator[Outcome]:
             broken.add(key)
         chain_of[name] = key
         chains.setdefault(key, []).append(each)
+    if not value["messages"]:
+        yield Ignored(_EMPTY)
     if events:
         yield Ignored(_EVENT, events)
     for key, said in chains.items():
