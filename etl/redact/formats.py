@@ -241,7 +241,7 @@ KINDS = (
         _seed_phrases,
         closers(
             r"(?i:mnemonic|bip-?39|(?:seed|recovery|backup|secret|wallet)[ _-]?(?:recovery[ _-])?(?:phrase|words?|key))"
-            r"[ -~]{0,48}[:=\"'( ]\s{0,12}(?:(?:[0-9]{1,2}[.):] ?)?[a-z]{3,8}[ ,\n0-9.):]{1,16}){11}[a-z]{3}"
+            r"[\t -~]{0,48}[:=\"'( ]\s{0,12}(?:(?:[0-9]{1,2}[.):] ?)?[a-z]{3,8}[ ,\n0-9.):]{1,16}){11}[a-z]{3}"
         ),
     ),
     Kind("wrapped", "|".join(_WRAPPED), _wrapped),

@@ -216,7 +216,7 @@ KINDS = (
         closers(
             r"(?i:(?:auth|logged_in|nonce|token|secure|password|passwd|cookie|session|jwt|secret|crypt|encryption|api|transfer"
             r"|admin|app|key|hash(?:ids?)?|security|signed_cookie)_?(?:salt|pepper)[\"']? {0,3}(?:[:=,]|=>) {0,3}"
-            r"(?:[\"'][ !#-&(-~]{12}|[!#-&(-+\--:=?-_a-~]{12}))"
+            r"(?:[\"'][\t !#-&(-~]{12}|[!#-&(-+\--:=?-_a-~]{12}))"
         ),
     ),
     Kind("wordpress", r"(?i:define\( *[\"'][a-z_]+_(?:key|salt) *[\"'],)", _of_wordpress),

@@ -101,9 +101,9 @@ _SIGN_NOUN = "(?:" + re.sub(r"\[\?([a-z]?)\]", r"(?:[^ -~]|[?\1])", _NOUN.remove
 _TOLD_SIGN = rf"(?i:{_SIGN_NOUN}[^\n :=]*[ :=])"
 _SHORT_SIGN = r"(?i:(?:^|[^a-z])(?:pw|pwd|pass|sandi|parole|geslo)'?s?:? )"
 _SHORT_CLOSER = (
-    r"(?i:(?:pwd?|pass|sandi(?:nya)?|parole|geslo)(?:[ '][ -~]{0,420})?(?:is|was|are|be|to|as|ist|lautet|lauten|war"
+    r"(?i:(?:pwd?|pass|sandi(?:nya)?|parole|geslo)(?:[ '\t][\t -~]{0,420})?(?:is|was|are|be|to|as|ist|lautet|lauten|war"
     r"|es|est|era|\?|sera|jest|heter|je|er|ir|este|yra|adalah|ialah|l|on|'s|=>|->|:|=)"
-    r"[ -~]{0,90} [\"'`*(]{0,3}[^\s\"'`<>]{6})"
+    r"[\t -~]{0,90} [\"'`*(]{0,3}[^\s\"'`<>]{6})"
 )
 _ASKED = (
     r"password[^\n]{0,40}\?[\"']?[ \n]{1,3}[^\n:]{0,24}?(?:it'?s|it[ ]is|sure[,:]|: ?|- )[ ]?(?:it'?s |it is )?"

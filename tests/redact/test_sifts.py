@@ -32,3 +32,21 @@ def test_rules_asked_where_they_may_find_something_find_all(part, pytestconfig):
 def test_counts_of_tokens_are_not_worth_a_closer_look():
     counts = '{"usage": {"input_tokens": 9, "cache_read_input_tokens": 12, "key": "llm.output_tokens"}, "id": "a1b2"}'
     assert rules.suspects(Texts(pa.array([counts, counts.replace('"', '\\"')]))) == {}
+
+
+SEED = "the seed phrase of the test wallet is: " + " ".join(["board", "agree", "hill", "despair"] * 3)
+SALT = 'AUTH_SALT = "' + "v3Qz 8Wk! r2Lp #9Tx " * 2 + 'm4Kd"'
+
+
+@pytest.mark.parametrize("text", [SEED, SALT], ids=["seed", "salt"])
+def test_a_tab_is_as_good_as_a_space(text):
+    """A view has both."""
+    texts = [text, *(text[:at] + "\t" + text[at + 1 :] for at, sign in enumerate(text) if sign == " ")]
+    sought = suspects(pa.array(texts, pa.string()), None)
+    found = [bool(list(rules.spans(View(each)))) for each in texts]
+    asked = [
+        bool(list(rules.spans(View(each), sought[n].sought if n in sought else frozenset())))
+        for n, each in enumerate(texts)
+    ]
+    assert found[0]
+    assert asked == found
