@@ -24,9 +24,9 @@ _GAP = r"{0,24}"
 """Matches that go on and on are told of at every character; a longer value has ten characters beside a digit."""
 TWO_DIGITS = (
     rf"(?:[A-Za-z]{IN_BARE}{_GAP}[0-9]{IN_BARE}{_GAP}[0-9]|[0-9]{IN_BARE}{_GAP}[A-Za-z]{IN_BARE}{_GAP}[0-9]"
-    rf"|[0-9]{IN_BARE}{_GAP}[0-9]{IN_BARE}{_GAP}[A-Za-z]|[0-9]{IN_BARE}{{10}}|{IN_BARE}{{10}}[0-9])"
+    rf"|[0-9]{IN_BARE}{_GAP}[0-9]{IN_BARE}{_GAP}[A-Za-z]|{IN_BARE}{{26}})"
 )
-"""In a bare value with two digits and a letter."""
+"""How a bare value with two digits and a letter begins: one that is too long for the gaps has so many characters."""
 BOTH = rf"(?:[0-9]{IN_QUOTES}{{0,128}}[A-Za-z]|[A-Za-z]{IN_QUOTES}{{0,128}}[0-9])"
 """In a memorable value with digits and letters."""
 STRONG_ENOUGH = (

@@ -50,3 +50,12 @@ def test_a_tab_is_as_good_as_a_space(text):
     ]
     assert found[0]
     assert asked == found
+
+
+@pytest.mark.parametrize("words", ["battery.staple_horse.horse_", "battery.correct.horse.horse."])
+def test_a_long_value_is_as_good_as_a_short_one(words):
+    text = f"set my credential is {words}42"
+    sought = suspects(pa.array([text], pa.string()), None)
+    found = list(rules.spans(View(text)))
+    assert found
+    assert list(rules.spans(View(text), sought[0].sought if 0 in sought else frozenset())) == found
