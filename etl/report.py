@@ -92,7 +92,7 @@ class Report:
         sums.rejects += rejects
         sums.ignored += ignored
         sums.failed += failed
-        if result.state == "skipped" and result.is_news:
+        if result.state == "skipped" and result.is_news and result.is_first:
             count, first, why = self.unread.get(result.source, (0, result.uri, ""))
             said = (result.uri, result.error or "") if result.uri <= first else (first, why)
             self.unread[result.source] = (count + 1, *said)

@@ -91,6 +91,8 @@ class FileResult:
     """Names that the lake knows it by, and shall not any more."""
     is_news: bool = True
     """Whether the lake has to be told of it."""
+    is_first: bool = True
+    """Whether the lake knew no such file yet."""
     again: bool = False
     """Whether it turned out that the file cannot be read in parts."""
 
@@ -101,6 +103,12 @@ class FileResult:
         modified = self.modified_ns // 1_000 or None
         told = (known.state, known.error, known.size, known.modified_at)
         return told == (self.state, self.error, max(self.size, 0), modified)
+
+    def is_seen_first(self, known: KnownFile | None) -> bool:
+        """Whether the lake knows nothing of it, or of another file: one read within a tick has no time there."""
+        if known is None or known.state != self.state or known.size != max(self.size, 0):
+            return True
+        return known.modified_at not in (None, self.modified_ns // 1_000 or None)
 
     def balance(self) -> int:
         """Records that nothing accounts for; anything but 0 is a fault of the adapter."""

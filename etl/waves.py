@@ -159,6 +159,7 @@ def _compare(result: FileResult, change: Change) -> None:
     """Say of what was read how it differs from what was known."""
     result.former = change.former
     result.is_news = bool(change.former) or not result.is_known_as(change.known)
+    result.is_first = result.is_seen_first(change.known)
     # Of a longer file its beginning has told whether it has grown.
     if change.kind != "grown" or result.change == "new":
         result.change = change.kind

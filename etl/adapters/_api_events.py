@@ -46,7 +46,14 @@ def framed(blocks: Iterable[bytes], limits: Limits) -> Iterator[Framed]:
             yield _record(held, name, start, at, limits) or _broken(held, start, at, False)
             held, name = b"", b""
         elif field not in (b"", b"event", b"id", b"retry"):
-            yield _broken(raw.strip(b"\r\n"), line, offset, False)
+            is_torn = not raw.endswith(b"\n")
+            if held and is_torn and (made := _record(held, name, start, at, limits)) is not None:
+                yield made
+                held = b""
+            if held and is_torn:
+                held += raw  # one torn event, not two
+            else:
+                yield _broken(raw.strip(b"\r\n"), line, offset, is_torn)
         if field == b"event":
             name = value
         offset += len(raw)

@@ -123,7 +123,8 @@ def _joined(chunks: Sequence[Any]) -> Body:
     for chunk in map(obj, chunks):
         for key, value in chunk.items():
             if key == "message" and type(value) is dict:
-                _grow(body.setdefault("message", {}), value)
+                body["message"] = obj(body.get("message"))
+                _grow(body["message"], value)
             elif key in ("response", "generation", "completion", "outputText", "thinking") and type(value) is str:
                 body[key] = plain(body.get(key)) + value
             elif value is not None:

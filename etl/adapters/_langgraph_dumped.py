@@ -77,7 +77,7 @@ class _Dump:
                     self._columns[table] = [name.strip(' "') for name in found[2].decode("utf-8", "replace").split(",")]
             elif line.rstrip(b"\r\n") == _END:
                 table = None
-            else:
+            elif line.endswith(b"\n") or len(line) == self._most:  # else the dump ends within the row
                 self._places.setdefault(table, []).append(begun)
                 if table == "checkpoint_blobs":
                     row = self._row(table, line, ("thread_id", "checkpoint_ns", "channel", "version"))

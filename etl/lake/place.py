@@ -18,7 +18,7 @@ from typing import Any
 from urllib.parse import unquote, urlsplit
 from uuid import uuid4
 
-from etl.errors import UsageError
+from etl.errors import LakeError, UsageError
 from etl.remote import is_remote, remote_path
 from etl.tables import PARTITIONS
 
@@ -122,7 +122,12 @@ class Place:
     def retain_ms(self) -> int:
         """How long replaced data files stay, in milliseconds; 0 where nobody set it."""
         path = self.root / SETTINGS
-        return int(json.loads(path.read_text(encoding="utf-8"))["retain_ms"]) if path.exists() else 0
+        if not path.exists():
+            return 0
+        try:
+            return int(json.loads(path.read_text(encoding="utf-8"))["retain_ms"])
+        except (ValueError, KeyError, TypeError):
+            raise LakeError(f"{path} holds no settings; remove it, then say again `etl retain …`, if you had") from None
 
     def write_retain_ms(self, milliseconds: int, folder: Path) -> None:
         """Sets how long replaced data files stay."""

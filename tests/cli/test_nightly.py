@@ -190,6 +190,20 @@ def test_new_files_of_which_none_is_a_log_are_told(etl, night):
     assert "drift" not in etl("ingest", folder, "--lake", night.parent / "other")[1]
 
 
+def test_a_file_that_was_read_in_the_moment_of_its_writing_is_not_new_twice(etl, night, monkeypatch):
+    """It is kept without its time, and told with it the night after."""
+    support = night.parent / "logs/support"
+    (support / "a.jsonl").unlink()
+    (support / "1.csv").write_text("chat_id,when,who,said\nA1,2026-03-01T10:00:00Z,customer,Hello\n")
+    with monkeypatch.context() as patched:
+        patched.setattr("etl.waves.is_recent", lambda *_: True)
+        assert [found["kind"] for found in json.loads(etl("ingest", "--config", night, "--json")[1])["drift"]] == [
+            "unread"
+        ]
+    monkeypatch.setattr("etl.waves.is_recent", lambda *_: False)
+    assert json.loads(etl("ingest", "--config", night, "--json")[1])["drift"] == []
+
+
 def test_a_night_that_reads_only_what_changed_is_no_drift():
     """After a backfill of everything, one file grows; a format may rest for weeks and come again."""
     backfill = _run(10, records_in=11_000, adapters=("atif", "codex", "phoenix"))

@@ -304,3 +304,12 @@ def test_a_lake_is_redacted_after_the_fact(etl, tmp_path, monkeypatch):
     assert Lake.open(lake).verify() == []
     assert product.ingest([tmp_path / "a.jsonl"], lake=lake, now=NOW, redact="pii", reparse=True).rows.unchanged == 2
     assert etl("redact", "--lake", lake)[0] == WRONG_USAGE
+
+
+def test_settings_that_cannot_be_read_are_one_line(etl, nights):
+    logs, lake, _batches, _before = nights
+    (lake / "settings.json").write_text("garbage")
+    (logs / "new.jsonl").write_text(f"{_chat(8)}\n")
+    code, _out, err = etl("ingest", logs, "--lake", lake)
+    assert (code, len(err.strip().splitlines())) == (FAILED, 1)
+    assert "settings.json holds no settings" in err

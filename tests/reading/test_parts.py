@@ -158,7 +158,7 @@ def test_two_processes_share_one_file(tmp_path: Path, monkeypatch: pytest.Monkey
 
 def _kill_a_worker() -> None:
     """One of the processes that the stem has forked or started."""
-    (stem,) = _children("self")
+    (stem,) = (child for child in _children("self") if b"etl.stem" in Path(f"/proc/{child}/cmdline").read_bytes())
     os.kill(_children(stem)[0], signal.SIGKILL)
 
 
