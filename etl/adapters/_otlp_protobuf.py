@@ -19,6 +19,8 @@ from etl.framing import Broken, Framed, Limits
 Layout: TypeAlias = Literal["plain", "prefixed", "delimited"]
 GROUP = 0x0A
 """Tag of field 1, length-delimited: a resource group in a request, a resource in a group."""
+_LARGEST = (1 << 31) - 1
+"""Bytes that a message of protobuf may have."""
 MAX_DEPTH = 100
 
 
@@ -284,9 +286,11 @@ def _group(source: _Stream, limits: Limits) -> Framed:
     tag, size = source.varint(), source.varint()
     if tag is None or size is None:
         return _torn(start, source)
-    head = bytes([GROUP]) + _as_varint(size)
-    if tag != GROUP:
-        return Broken("not_protobuf", "no resource group of an OTLP request begins here", source.rest(), 1, start)
+    head = _as_varint(tag) + _as_varint(size)
+    if tag != GROUP or size > _LARGEST:
+        return Broken(
+            "not_protobuf", "no resource group of an OTLP request begins here", head + source.rest(), 1, start
+        )
     if size > limits.record_bytes:
         message = (
             f"a group of {size} bytes is longer than the limit of {limits.record_bytes}; raise the limit to read it"
