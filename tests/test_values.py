@@ -17,8 +17,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from etl import ingest
-from etl.calls import arguments
+from etl.calls import StepRow, arguments
 from etl.decode import decode, encode
+from etl.row import StepTuple
+from etl.schema import Step
 from tests.lakes import NOW, by_id, rows, table
 from tests.measured import cost
 
@@ -260,3 +262,8 @@ def test_arguments_of_any_kind_become_an_object(value: Any) -> None:
             or given_value in (None, "null")
             or json.loads(parsed.text)
         )
+
+
+def test_a_step_has_its_fields_in_one_order() -> None:
+    """It is handed on by place, from the pairing of calls to the column."""
+    assert StepRow.__struct_fields__ == StepTuple._fields == tuple(Step.model_fields)
